@@ -67,6 +67,19 @@ py::object replaced(const char* op, const py::object& self, Tensor made) {
   return self;
 }
 
+// Distances are numbers, one for all dims or one for each; places are vectors.
+std::vector<Tensor> spacings_of(const py::object& given, const Tensor& x, size_t dims) {
+  if (given.is_none()) return {};
+  const auto one = [&](PyObject* object) {
+    if (is_tensor(object)) return tensor_in(object);
+    return full({}, Convert<double>::from(object), Options(x.dtype() == DType::f64 ? DType::f64 : DType::f32, x.device()));
+  };
+  if (!PyList_Check(given.ptr()) && !PyTuple_Check(given.ptr())) return std::vector<Tensor>(dims, one(given.ptr()));
+  std::vector<Tensor> spacings;
+  for (const py::handle part : given) spacings.push_back(one(part.ptr()));
+  return spacings;
+}
+
 Tensor squeezed(const Tensor& x, const py::object& dim) {
   return dim.is_none() ? x.squeeze() : x.squeeze(dims_of(dim.ptr(), "a dim or a list of dims"));
 }
@@ -200,6 +213,23 @@ void note_by_hand() {
   }>("unsqueeze in place.", kMethod);
   define<"t_", "x", [](const py::object& self) { return replaced("t_", self, tensor_in(self.ptr()).t()); }>(
       "t in place.", kMethod);
+  define<"transpose_", "x, dim0, dim1", [](const py::object& self, int64_t dim0, int64_t dim1) {
+    return replaced("transpose_", self, tensor_in(self.ptr()).transpose(dim0, dim1));
+  }>("transpose in place.", kMethod);
+  define<"swapdims_", "x, dim0, dim1", [](const py::object& self, int64_t dim0, int64_t dim1) {
+    return replaced("swapdims_", self, tensor_in(self.ptr()).transpose(dim0, dim1));
+  }>("swapdims in place.", kMethod);
+  define<"swapaxes_", "x, axis0, axis1", [](const py::object& self, int64_t axis0, int64_t axis1) {
+    return replaced("swapaxes_", self, tensor_in(self.ptr()).transpose(axis0, axis1));
+  }>("swapaxes in place.", kMethod);
+  define<"gradient", "x, spacing=1, dim=None, edge_order=1",
+         [](const Tensor& x, const py::object& spacing, const Axes& dim, int64_t edge_order) {
+           const size_t dims = dim.empty() ? x.shape().size() : dim.size();
+           return gradient(x, spacings_of(spacing, x, dims), dim, edge_order);
+         }>(
+      "Slopes along dims, or along all: of points a distance apart, one for all dims or a list of them, or at places, a "
+      "list of vectors.",
+      kFunction);
   define<"detach_", "x", [](const py::object& self) -> py::object {
     Tensor& x = tensor_in(self.ptr());
     if (!x.is_leaf()) return replaced("detach_", self, x.detach());

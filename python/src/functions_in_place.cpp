@@ -13,10 +13,16 @@ void note_in_place() {
       "add in place.", kMethod);
   define<"sub_", "x, other, alpha=1", [](Tensor x, const Operand& other, Number alpha) { return x.sub_(other, alpha); }>(
       "sub in place.", kMethod);
+  define<"subtract_", "x, other, alpha=1", [](Tensor x, const Operand& other, Number alpha) { return x.subtract_(other, alpha); }>(
+      "subtract in place.", kMethod);
   define<"mul_", "x, other", [](Tensor x, const Operand& other) { return x.mul_(other); }>(
       "mul in place.", kMethod);
+  define<"multiply_", "x, other", [](Tensor x, const Operand& other) { return x.multiply_(other); }>(
+      "multiply in place.", kMethod);
   define<"div_", "x, other, rounding_mode=None", [](Tensor x, const Operand& other, const std::optional<std::string>& rounding_mode) { return x.div_(other, rounding_mode); }>(
       "div in place.", kMethod);
+  define<"divide_", "x, other, rounding_mode=None", [](Tensor x, const Operand& other, const std::optional<std::string>& rounding_mode) { return x.divide_(other, rounding_mode); }>(
+      "divide in place.", kMethod);
   define<"true_divide_", "x, other", [](Tensor x, const Operand& other) { return x.true_divide_(other); }>(
       "true_divide in place.", kMethod);
   define<"floor_divide_", "x, other", [](Tensor x, const Operand& other) { return x.floor_divide_(other); }>(
@@ -25,6 +31,10 @@ void note_in_place() {
       "remainder in place.", kMethod);
   define<"fmod_", "x, other", [](Tensor x, const Operand& other) { return x.fmod_(other); }>(
       "fmod in place.", kMethod);
+  define<"gcd_", "x, other", [](Tensor x, const Tensor& other) { return x.gcd_(other); }>(
+      "gcd in place.", kMethod);
+  define<"lcm_", "x, other", [](Tensor x, const Tensor& other) { return x.lcm_(other); }>(
+      "lcm in place.", kMethod);
   define<"pow_", "x, exponent", [](Tensor x, const Operand& exponent) { return x.pow_(exponent); }>(
       "pow in place.", kMethod);
   define<"lerp_", "start, end, weight", [](Tensor start, const Operand& end, const Operand& weight) { return start.lerp_(end, weight); }>(
@@ -35,6 +45,8 @@ void note_in_place() {
       "addcdiv in place.", kMethod);
   define<"atan2_", "x, other", [](Tensor x, const Tensor& other) { return x.atan2_(other); }>(
       "atan2 in place.", kMethod);
+  define<"arctan2_", "x, other", [](Tensor x, const Tensor& other) { return x.arctan2_(other); }>(
+      "arctan2 in place.", kMethod);
   define<"hypot_", "x, other", [](Tensor x, const Tensor& other) { return x.hypot_(other); }>(
       "hypot in place.", kMethod);
   define<"copysign_", "x, other", [](Tensor x, const Operand& other) { return x.copysign_(other); }>(
@@ -55,14 +67,24 @@ void note_in_place() {
       "eq in place.", kMethod);
   define<"ne_", "x, other", [](Tensor x, const Operand& other) { return x.ne_(other); }>(
       "ne in place.", kMethod);
+  define<"not_equal_", "x, other", [](Tensor x, const Operand& other) { return x.not_equal_(other); }>(
+      "not_equal in place.", kMethod);
   define<"lt_", "x, other", [](Tensor x, const Operand& other) { return x.lt_(other); }>(
       "lt in place.", kMethod);
+  define<"less_", "x, other", [](Tensor x, const Operand& other) { return x.less_(other); }>(
+      "less in place.", kMethod);
   define<"le_", "x, other", [](Tensor x, const Operand& other) { return x.le_(other); }>(
       "le in place.", kMethod);
+  define<"less_equal_", "x, other", [](Tensor x, const Operand& other) { return x.less_equal_(other); }>(
+      "less_equal in place.", kMethod);
   define<"gt_", "x, other", [](Tensor x, const Operand& other) { return x.gt_(other); }>(
       "gt in place.", kMethod);
+  define<"greater_", "x, other", [](Tensor x, const Operand& other) { return x.greater_(other); }>(
+      "greater in place.", kMethod);
   define<"ge_", "x, other", [](Tensor x, const Operand& other) { return x.ge_(other); }>(
       "ge in place.", kMethod);
+  define<"greater_equal_", "x, other", [](Tensor x, const Operand& other) { return x.greater_equal_(other); }>(
+      "greater_equal in place.", kMethod);
   define<"logical_and_", "x, other", [](Tensor x, const Tensor& other) { return x.logical_and_(other); }>(
       "logical_and in place.", kMethod);
   define<"logical_or_", "x, other", [](Tensor x, const Tensor& other) { return x.logical_or_(other); }>(
@@ -125,10 +147,16 @@ void note_in_place() {
       "tan in place.", kMethod);
   define<"asin_", "x", [](Tensor x) { return x.asin_(); }>(
       "asin in place.", kMethod);
+  define<"arcsin_", "x", [](Tensor x) { return x.arcsin_(); }>(
+      "arcsin in place.", kMethod);
   define<"acos_", "x", [](Tensor x) { return x.acos_(); }>(
       "acos in place.", kMethod);
+  define<"arccos_", "x", [](Tensor x) { return x.arccos_(); }>(
+      "arccos in place.", kMethod);
   define<"atan_", "x", [](Tensor x) { return x.atan_(); }>(
       "atan in place.", kMethod);
+  define<"arctan_", "x", [](Tensor x) { return x.arctan_(); }>(
+      "arctan in place.", kMethod);
   define<"sinh_", "x", [](Tensor x) { return x.sinh_(); }>(
       "sinh in place.", kMethod);
   define<"cosh_", "x", [](Tensor x) { return x.cosh_(); }>(
@@ -137,10 +165,16 @@ void note_in_place() {
       "tanh in place.", kMethod);
   define<"asinh_", "x", [](Tensor x) { return x.asinh_(); }>(
       "asinh in place.", kMethod);
+  define<"arcsinh_", "x", [](Tensor x) { return x.arcsinh_(); }>(
+      "arcsinh in place.", kMethod);
   define<"acosh_", "x", [](Tensor x) { return x.acosh_(); }>(
       "acosh in place.", kMethod);
+  define<"arccosh_", "x", [](Tensor x) { return x.arccosh_(); }>(
+      "arccosh in place.", kMethod);
   define<"atanh_", "x", [](Tensor x) { return x.atanh_(); }>(
       "atanh in place.", kMethod);
+  define<"arctanh_", "x", [](Tensor x) { return x.arctanh_(); }>(
+      "arctanh in place.", kMethod);
   define<"erf_", "x", [](Tensor x) { return x.erf_(); }>(
       "erf in place.", kMethod);
   define<"erfc_", "x", [](Tensor x) { return x.erfc_(); }>(
@@ -151,6 +185,10 @@ void note_in_place() {
       "lgamma in place.", kMethod);
   define<"digamma_", "x", [](Tensor x) { return x.digamma_(); }>(
       "digamma in place.", kMethod);
+  define<"mvlgamma_", "x, p", [](Tensor x, int64_t p) { return x.mvlgamma_(p); }>(
+      "mvlgamma in place.", kMethod);
+  define<"i0_", "x", [](Tensor x) { return x.i0_(); }>(
+      "i0 in place.", kMethod);
   define<"logit_", "x, eps=None", [](Tensor x, std::optional<double> eps) { return x.logit_(eps); }>(
       "logit in place.", kMethod);
   define<"floor_", "x", [](Tensor x) { return x.floor_(); }>(
@@ -159,6 +197,8 @@ void note_in_place() {
       "ceil in place.", kMethod);
   define<"trunc_", "x", [](Tensor x) { return x.trunc_(); }>(
       "trunc in place.", kMethod);
+  define<"fix_", "x", [](Tensor x) { return x.fix_(); }>(
+      "fix in place.", kMethod);
   define<"frac_", "x", [](Tensor x) { return x.frac_(); }>(
       "frac in place.", kMethod);
   define<"sinc_", "x", [](Tensor x) { return x.sinc_(); }>(
@@ -181,6 +221,8 @@ void note_in_place() {
       "tril in place.", kMethod);
   define<"triu_", "x, diagonal=0", [](Tensor x, int64_t diagonal) { return x.triu_(diagonal); }>(
       "triu in place.", kMethod);
+  define<"renorm_", "x, p, dim, maxnorm", [](Tensor x, double p, int64_t dim, double maxnorm) { return x.renorm_(p, dim, maxnorm); }>(
+      "renorm in place.", kMethod);
   define<"index_add_", "x, dim, index, source, alpha=1", [](Tensor x, int64_t dim, const Tensor& index, const Tensor& source, Number alpha) { return x.index_add_(dim, index, source, alpha); }>(
       "index_add in place.", kMethod);
   define<"index_copy_", "x, dim, index, source", [](Tensor x, int64_t dim, const Tensor& index, const Tensor& source) { return x.index_copy_(dim, index, source); }>(
@@ -193,6 +235,8 @@ void note_in_place() {
       "scatter_add in place.", kMethod);
   define<"scatter_reduce_", "x, dim, index, source, reduce, include_self=True", [](Tensor x, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce, bool include_self) { return x.scatter_reduce_(dim, index, source, reduce, include_self); }>(
       "scatter_reduce in place.", kMethod);
+  define<"index_reduce_", "x, dim, index, source, reduce, include_self=True", [](Tensor x, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce, bool include_self) { return x.index_reduce_(dim, index, source, reduce, include_self); }>(
+      "index_reduce in place.", kMethod);
   define<"masked_scatter_", "x, mask, source", [](Tensor x, const Tensor& mask, const Tensor& source) { return x.masked_scatter_(mask, source); }>(
       "masked_scatter in place.", kMethod);
   define<"addmm_", "x, a, b, beta=1, alpha=1", [](Tensor x, const Tensor& a, const Tensor& b, Number beta, Number alpha) { return x.addmm_(a, b, beta, alpha); }>(

@@ -13,12 +13,18 @@ void note_functions() {
       "x + alpha * other.", kBoth);
   define<"sub", "x, other, alpha=1", [](const Operand& x, const Operand& other, Number alpha) { return tenon::sub(x, other, alpha); }>(
       "x - alpha * other.", kBoth);
+  define<"subtract", "x, other, alpha=1", [](const Operand& x, const Operand& other, Number alpha) { return tenon::subtract(x, other, alpha); }>(
+      "As sub.", kBoth);
   define<"rsub", "x, other, alpha=1", [](const Tensor& x, const Operand& other, Number alpha) { return tenon::rsub(x, other, alpha); }>(
       "other - alpha * x.", kBoth);
   define<"mul", "x, other", [](const Operand& x, const Operand& other) { return tenon::mul(x, other); }>(
       "x * other.", kBoth);
+  define<"multiply", "x, other", [](const Operand& x, const Operand& other) { return tenon::multiply(x, other); }>(
+      "As mul.", kBoth);
   define<"div", "x, other, rounding_mode=None", [](const Operand& x, const Operand& other, const std::optional<std::string>& rounding_mode) { return tenon::div(x, other, rounding_mode); }>(
       "x / other, always real; with the rounding mode 'floor' or 'trunc' integers stay integers.", kBoth);
+  define<"divide", "x, other, rounding_mode=None", [](const Operand& x, const Operand& other, const std::optional<std::string>& rounding_mode) { return tenon::divide(x, other, rounding_mode); }>(
+      "As div.", kBoth);
   define<"true_divide", "x, other", [](const Operand& x, const Operand& other) { return tenon::true_divide(x, other); }>(
       "x / other.", kBoth);
   define<"floor_divide", "x, other", [](const Operand& x, const Operand& other) { return tenon::floor_divide(x, other); }>(
@@ -27,6 +33,10 @@ void note_functions() {
       "x % other, with the sign of other.", kBoth);
   define<"fmod", "x, other", [](const Tensor& x, const Operand& other) { return tenon::fmod(x, other); }>(
       "The remainder with the sign of x, as in C.", kBoth);
+  define<"gcd", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::gcd(x, other); }>(
+      "The largest integer that divides both.", kBoth);
+  define<"lcm", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::lcm(x, other); }>(
+      "The smallest integer that both divide.", kBoth);
   define<"pow", "x, exponent", [](const Operand& x, const Operand& exponent) { return tenon::pow(x, exponent); }>(
       "x ** exponent.", kBoth);
   define<"float_power", "x, exponent", [](const Operand& x, const Operand& exponent) { return tenon::float_power(x, exponent); }>(
@@ -43,6 +53,8 @@ void note_functions() {
       "The smaller of two, element by element.", kBoth);
   define<"atan2", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::atan2(x, other); }>(
       "The angle of (other, x), from -pi to pi.", kBoth);
+  define<"arctan2", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::arctan2(x, other); }>(
+      "As atan2.", kBoth);
   define<"hypot", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::hypot(x, other); }>(
       "sqrt(x * x + other * other).", kBoth);
   define<"fmax", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::fmax(x, other); }>(
@@ -51,6 +63,8 @@ void note_functions() {
       "The smaller of two elements, or the one that is a number where the other is NaN.", kBoth);
   define<"xlogy", "x, other", [](const Operand& x, const Operand& other) { return tenon::xlogy(x, other); }>(
       "x * log(other), and 0 where x is 0, whatever the other is but NaN.", kBoth);
+  define<"special_xlog1py", "x, other", [](const Operand& x, const Operand& other) { return tenon::special_xlog1py(x, other); }>(
+      "x * log(1 + other), and 0 where x is 0, whatever the other is but NaN.", kFunction);
   define<"logaddexp", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::logaddexp(x, other); }>(
       "log(exp(x) + exp(other)).", kBoth);
   define<"copysign", "x, other", [](const Tensor& x, const Operand& other) { return tenon::copysign(x, other); }>(
@@ -71,14 +85,24 @@ void note_functions() {
       "Where x == other.", kBoth);
   define<"ne", "x, other", [](const Tensor& x, const Operand& other) { return tenon::ne(x, other); }>(
       "Where x != other.", kBoth);
+  define<"not_equal", "x, other", [](const Tensor& x, const Operand& other) { return tenon::not_equal(x, other); }>(
+      "As ne.", kBoth);
   define<"lt", "x, other", [](const Tensor& x, const Operand& other) { return tenon::lt(x, other); }>(
       "Where x < other.", kBoth);
+  define<"less", "x, other", [](const Tensor& x, const Operand& other) { return tenon::less(x, other); }>(
+      "As lt.", kBoth);
   define<"le", "x, other", [](const Tensor& x, const Operand& other) { return tenon::le(x, other); }>(
       "Where x <= other.", kBoth);
+  define<"less_equal", "x, other", [](const Tensor& x, const Operand& other) { return tenon::less_equal(x, other); }>(
+      "As le.", kBoth);
   define<"gt", "x, other", [](const Tensor& x, const Operand& other) { return tenon::gt(x, other); }>(
       "Where x > other.", kBoth);
+  define<"greater", "x, other", [](const Tensor& x, const Operand& other) { return tenon::greater(x, other); }>(
+      "As gt.", kBoth);
   define<"ge", "x, other", [](const Tensor& x, const Operand& other) { return tenon::ge(x, other); }>(
       "Where x >= other.", kBoth);
+  define<"greater_equal", "x, other", [](const Tensor& x, const Operand& other) { return tenon::greater_equal(x, other); }>(
+      "As ge.", kBoth);
   define<"logical_and", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::logical_and(x, other); }>(
       "Where both are not 0.", kBoth);
   define<"logical_or", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::logical_or(x, other); }>(
@@ -157,10 +181,16 @@ void note_functions() {
       "Tangents.", kBoth);
   define<"asin", "x", [](const Tensor& x) { return tenon::asin(x); }>(
       "Inverse sines.", kBoth);
+  define<"arcsin", "x", [](const Tensor& x) { return tenon::arcsin(x); }>(
+      "As asin.", kBoth);
   define<"acos", "x", [](const Tensor& x) { return tenon::acos(x); }>(
       "Inverse cosines.", kBoth);
+  define<"arccos", "x", [](const Tensor& x) { return tenon::arccos(x); }>(
+      "As acos.", kBoth);
   define<"atan", "x", [](const Tensor& x) { return tenon::atan(x); }>(
       "Inverse tangents.", kBoth);
+  define<"arctan", "x", [](const Tensor& x) { return tenon::arctan(x); }>(
+      "As atan.", kBoth);
   define<"sinh", "x", [](const Tensor& x) { return tenon::sinh(x); }>(
       "Hyperbolic sines.", kBoth);
   define<"cosh", "x", [](const Tensor& x) { return tenon::cosh(x); }>(
@@ -169,10 +199,16 @@ void note_functions() {
       "Hyperbolic tangents.", kBoth);
   define<"asinh", "x", [](const Tensor& x) { return tenon::asinh(x); }>(
       "Inverse hyperbolic sines.", kBoth);
+  define<"arcsinh", "x", [](const Tensor& x) { return tenon::arcsinh(x); }>(
+      "As asinh.", kBoth);
   define<"acosh", "x", [](const Tensor& x) { return tenon::acosh(x); }>(
       "Inverse hyperbolic cosines.", kBoth);
+  define<"arccosh", "x", [](const Tensor& x) { return tenon::arccosh(x); }>(
+      "As acosh.", kBoth);
   define<"atanh", "x", [](const Tensor& x) { return tenon::atanh(x); }>(
       "Inverse hyperbolic tangents.", kBoth);
+  define<"arctanh", "x", [](const Tensor& x) { return tenon::arctanh(x); }>(
+      "As atanh.", kBoth);
   define<"erf", "x", [](const Tensor& x) { return tenon::erf(x); }>(
       "The error function.", kBoth);
   define<"erfc", "x", [](const Tensor& x) { return tenon::erfc(x); }>(
@@ -183,6 +219,30 @@ void note_functions() {
       "The logarithm of |gamma(x)|.", kBoth);
   define<"digamma", "x", [](const Tensor& x) { return tenon::digamma(x); }>(
       "The derivative of lgamma.", kBoth);
+  define<"polygamma", "n, x", [](int64_t n, const Tensor& x) { return tenon::polygamma(n, x); }>(
+      "The n-th derivative of digamma.", kFunction);
+  define<"polygamma", "x, n", [](const Tensor& x, int64_t n) { return x.polygamma(n); }>(
+      "The n-th derivative of digamma.", kMethod);
+  define<"mvlgamma", "x, p", [](const Tensor& x, int64_t p) { return tenon::mvlgamma(x, p); }>(
+      "The logarithm of the multivariate gamma function of p dims.", kBoth);
+  define<"i0", "x", [](const Tensor& x) { return tenon::i0(x); }>(
+      "The modified Bessel function of the first kind of order 0.", kBoth);
+  define<"special_i0e", "x", [](const Tensor& x) { return tenon::special_i0e(x); }>(
+      "exp(-|x|) * i0(x).", kFunction);
+  define<"special_i1", "x", [](const Tensor& x) { return tenon::special_i1(x); }>(
+      "The modified Bessel function of the first kind of order 1.", kFunction);
+  define<"special_i1e", "x", [](const Tensor& x) { return tenon::special_i1e(x); }>(
+      "exp(-|x|) times that of order 1.", kFunction);
+  define<"special_erfcx", "x", [](const Tensor& x) { return tenon::special_erfcx(x); }>(
+      "exp(x * x) * erfc(x).", kFunction);
+  define<"special_ndtr", "x", [](const Tensor& x) { return tenon::special_ndtr(x); }>(
+      "The probability that a normal number is below x.", kFunction);
+  define<"special_log_ndtr", "x", [](const Tensor& x) { return tenon::special_log_ndtr(x); }>(
+      "The logarithm of the probability that a normal number is below x.", kFunction);
+  define<"special_ndtri", "x", [](const Tensor& x) { return tenon::special_ndtri(x); }>(
+      "The number that a normal one is below with probability x.", kFunction);
+  define<"special_entr", "x", [](const Tensor& x) { return tenon::special_entr(x); }>(
+      "-x * log(x), 0 at 0 and -inf below.", kFunction);
   define<"logit", "x, eps=None", [](const Tensor& x, std::optional<double> eps) { return tenon::logit(x, eps); }>(
       "log(x / (1 - x)), the inverse of the sigmoid; with eps, of x between eps and 1 - eps.", kBoth);
   define<"floor", "x", [](const Tensor& x) { return tenon::floor(x); }>(
@@ -191,6 +251,8 @@ void note_functions() {
       "Rounds up.", kBoth);
   define<"trunc", "x", [](const Tensor& x) { return tenon::trunc(x); }>(
       "Rounds towards 0.", kBoth);
+  define<"fix", "x", [](const Tensor& x) { return tenon::fix(x); }>(
+      "As trunc.", kBoth);
   define<"frac", "x", [](const Tensor& x) { return tenon::frac(x); }>(
       "x - trunc(x).", kBoth);
   define<"sinc", "x", [](const Tensor& x) { return tenon::sinc(x); }>(
@@ -305,8 +367,12 @@ void note_functions() {
       "How rows go together, from -1 to 1; their columns are observations.", kBoth);
   define<"kthvalue", "x, k, dim=-1, keepdim=False", [](const Tensor& x, int64_t k, int64_t dim, bool keepdim) { return tenon::kthvalue(x, k, dim, keepdim); }>(
       "The k-th smallest element along a dim, counted from 1, and where it stands.", kBoth);
+  define<"mode", "x, dim=-1, keepdim=False", [](const Tensor& x, int64_t dim, bool keepdim) { return tenon::mode(x, dim, keepdim); }>(
+      "The element that occurs most often along a dim, the smallest of several, and where the last one stands.", kBoth);
   define<"quantile", "x, q, dim=None, keepdim=False, interpolation='linear'", [](const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim, const std::string& interpolation) { return tenon::quantile(x, q, dim, keepdim, interpolation); }>(
       "Below which a share q of the elements lies; a vector of q gives a first dim. interpolation: 'linear', 'lower', 'higher', 'nearest' or 'midpoint'.", kBoth);
+  define<"nanquantile", "x, q, dim=None, keepdim=False, interpolation='linear'", [](const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim, const std::string& interpolation) { return tenon::nanquantile(x, q, dim, keepdim, interpolation); }>(
+      "As quantile, of the elements that are not NaN.", kBoth);
   define<"sort", "x, dim=-1, descending=False, stable=True", [](const Tensor& x, int64_t dim, bool descending, bool stable) { return tenon::sort(x, dim, descending, stable); }>(
       "Values and indices in order; always stable.", kBoth);
   define<"argsort", "x, dim=-1, descending=False, stable=True", [](const Tensor& x, int64_t dim, bool descending, bool stable) { return tenon::argsort(x, dim, descending, stable); }>(
@@ -331,12 +397,16 @@ void note_functions() {
       "The dims in another order.", kBoth);
   define<"transpose", "x, dim0, dim1", [](const Tensor& x, int64_t dim0, int64_t dim1) { return tenon::transpose(x, dim0, dim1); }>(
       "Two dims exchanged.", kBoth);
+  define<"swapdims", "x, dim0, dim1", [](const Tensor& x, int64_t dim0, int64_t dim1) { return tenon::swapdims(x, dim0, dim1); }>(
+      "As transpose.", kBoth);
   define<"swapaxes", "x, axis0, axis1", [](const Tensor& x, int64_t axis0, int64_t axis1) { return tenon::swapaxes(x, axis0, axis1); }>(
       "As transpose.", kBoth);
   define<"t", "x", [](const Tensor& x) { return tenon::t(x); }>(
       "A matrix with rows and columns exchanged.", kBoth);
   define<"movedim", "x, source, destination", [](const Tensor& x, const Axes& source, const Axes& destination) { return tenon::movedim(x, source, destination); }>(
       "Moves dims to other places; the rest keep their order.", kBoth);
+  define<"moveaxis", "x, source, destination", [](const Tensor& x, const Axes& source, const Axes& destination) { return tenon::moveaxis(x, source, destination); }>(
+      "As movedim.", kBoth);
   define<"expand", "x, *shape", [](const Tensor& x, const Dims& shape) { return tenon::expand(x, shape); }>(
       "Dims of size 1 repeated without memory; -1 keeps a size.", kBoth);
   define<"expand_as", "x, other", [](const Tensor& x, const Tensor& other) { return x.expand_as(other); }>(
@@ -357,6 +427,8 @@ void note_functions() {
       "All positions along a dim.", kBoth);
   define<"unfold", "x, dimension, size, step", [](const Tensor& x, int64_t dimension, int64_t size, int64_t step) { return tenon::unfold(x, dimension, size, step); }>(
       "Windows of `size` elements along a dim, `step` apart, as a last dim.", kBoth);
+  define<"as_strided", "x, size, stride, storage_offset=None", [](const Tensor& x, const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset) { return tenon::as_strided(x, size, stride, storage_offset); }>(
+      "Elements of the memory that x lies in, so many steps apart along each dim, from an offset on, which is that of x unless given: a view, or a copy where an element is shown twice.", kBoth);
   define<"flip", "x, *dims", [](const Tensor& x, const Axes& dims) { return tenon::flip(x, dims); }>(
       "Elements along dims in the other order.", kBoth);
   define<"fliplr", "x", [](const Tensor& x) { return tenon::fliplr(x); }>(
@@ -377,6 +449,8 @@ void note_functions() {
       "Side by side: along dim 1, vectors along dim 0.", kFunction);
   define<"vstack", "tensors", [](const std::vector<Tensor>& tensors) { return tenon::vstack(tensors); }>(
       "As rows.", kFunction);
+  define<"row_stack", "tensors", [](const std::vector<Tensor>& tensors) { return tenon::row_stack(tensors); }>(
+      "As vstack.", kFunction);
   define<"column_stack", "tensors", [](const std::vector<Tensor>& tensors) { return tenon::column_stack(tensors); }>(
       "Side by side; vectors are columns.", kFunction);
   define<"dstack", "tensors", [](const std::vector<Tensor>& tensors) { return tenon::dstack(tensors); }>(
@@ -399,6 +473,10 @@ void note_functions() {
       "Matrices with the elements of the last dim on a diagonal; their rows and columns are dim1 and dim2.", kBoth);
   define<"trace", "x", [](const Tensor& x) { return tenon::trace(x); }>(
       "The sum of a matrix's diagonal.", kBoth);
+  define<"renorm", "x, p, dim, maxnorm", [](const Tensor& x, double p, int64_t dim, double maxnorm) { return tenon::renorm(x, p, dim, maxnorm); }>(
+      "Slices along a dim made smaller where their p-norm is above a number.", kBoth);
+  define<"channel_shuffle", "x, groups", [](const Tensor& x, int64_t groups) { return tenon::channel_shuffle(x, groups); }>(
+      "The channels of dim 1, which are in groups, in an order in which each group has some of all.", kFunction);
   define<"gather", "x, dim, index", [](const Tensor& x, int64_t dim, const Tensor& index) { return tenon::gather(x, dim, index); }>(
       "out[i][j] = x[i][index[i][j]] for dim 1, and so on.", kBoth);
   define<"take", "x, index", [](const Tensor& x, const Tensor& index) { return tenon::take(x, index); }>(
@@ -419,6 +497,8 @@ void note_functions() {
       "The same with +=.", kBoth);
   define<"scatter_reduce", "x, dim, index, source, reduce, include_self=True", [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce, bool include_self) { return tenon::scatter_reduce(x, dim, index, source, reduce, include_self); }>(
       "The same with reduce: 'sum', 'prod', 'mean', 'amax' or 'amin'; without include_self only sources count.", kBoth);
+  define<"index_reduce", "x, dim, index, source, reduce, include_self=True", [](const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce, bool include_self) { return tenon::index_reduce(x, dim, index, source, reduce, include_self); }>(
+      "A copy with the slices named joined with those of source, by reduce: 'prod', 'mean', 'amax' or 'amin'; without include_self only sources count.", kBoth);
   define<"select_scatter", "x, src, dim, index", [](const Tensor& x, const Tensor& src, int64_t dim, int64_t index) { return tenon::select_scatter(x, src, dim, index); }>(
       "A copy with one position along a dim replaced.", kBoth);
   define<"slice_scatter", "x, src, dim=0, start=None, end=None, step=1", [](const Tensor& x, const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) { return tenon::slice_scatter(x, src, dim, start, end, step); }>(
@@ -467,6 +547,8 @@ void note_functions() {
       "beta * x + alpha * (a @ b), of batches of matrices; a beta of 0 leaves x out.", kBoth);
   define<"addr", "x, a, b, beta=1, alpha=1", [](const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) { return tenon::addr(x, a, b, beta, alpha); }>(
       "beta * x + alpha * outer(a, b).", kBoth);
+  define<"pdist", "x, p=2.0", [](const Tensor& x, double p) { return tenon::pdist(x, p); }>(
+      "The p-norm distances between all pairs of rows of a matrix.", kFunction);
   define<"einsum", "equation, *operands", [](const std::string& equation, const SeveralTensors& operands) { return tenon::einsum(equation, operands.all); }>(
       "Sums of products, by letters: einsum('ij,jk->ik', a, b).", kFunction);
   define<"bernoulli", "probabilities, generator=None", [](const Tensor& probabilities, Generator* generator) { return computed([&] { return tenon::bernoulli(probabilities, generator); }); }>(

@@ -45,7 +45,6 @@ inf, nan, pi, e = 1e999, 1e999 - 1e999, 3.141592653589793, 2.718281828459045
 newaxis = None
 # Taken by to(), contiguous() and clone() and not needed: plans choose how values lie in memory.
 contiguous_format, preserve_format, channels_last, channels_last_3d = "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"
-greater, greater_equal, less, less_equal, not_equal = _tenon.gt, _tenon.ge, _tenon.lt, _tenon.le, _tenon.ne
 
 
 def as_tensor(data, dtype=None, device=None):
@@ -134,7 +133,5 @@ Tensor.is_pinned = lambda self, device=None: False
 for _function in (aminmax, argwhere, index_put, places.fill_diagonal_, rot90, dsplit, hsplit,
                   vsplit, tensor_split, unique_consecutive, values.random_):
     setattr(Tensor, _function.__name__, _function)
-for _name in ("greater", "greater_equal", "less", "less_equal", "not_equal"):
-    setattr(Tensor, _name, getattr(Tensor, globals()[_name].__name__))
 Tensor.byte = lambda self: self.to(uint8)
 Tensor.byte.__doc__ = "As uint8."

@@ -123,6 +123,39 @@ Tensor unfold(const Tensor& x, int64_t dim, int64_t size, int64_t step) {
   return movedim(unflatten(index_select(x, at, places), at, {windows, size}), at + 1, -1);
 }
 
+Tensor as_strided(const Tensor& x, const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset) {
+  if (size.size() != stride.size())
+    fail("as_strided", "{} sizes and {} strides are given", size.size(), stride.size());
+  ir::require_shape("as_strided", size);
+  int64_t offset = storage_offset.value_or(x.storage_offset()), last = offset;
+  for (size_t i = 0; i < size.size(); ++i) {
+    if (stride[i] < 0) fail("as_strided", "strides must not be negative, got {}", ir::to_string(stride));
+    last += stride[i] * std::max<int64_t>(size[i] - 1, 0);
+  }
+  // A leaf that is a view of something else has a gradient of its own: what it shows is all that there is.
+  const Tensor owner = owner_of(x);
+  const bool is_whole = !owner.defined() || (x.is_leaf() && x.requires_grad());
+  Tensor memory = is_whole ? x : x.requires_grad() ? owner : owner.detach();
+  if (owner.defined() && is_whole) {
+    if (!x.is_contiguous()) fail("as_strided", "takes a leaf that requires grad only where it is contiguous");
+    offset -= x.storage_offset();
+    last -= x.storage_offset();
+  }
+  const int64_t count = ir::count(size);
+  if (count > 0 && (offset < 0 || last >= memory.numel()))
+    fail("as_strided", "elements {} to {} of a memory of {} are asked for", offset, last, memory.numel());
+  if (count > 0) {
+    if (const auto moves = ir::moves_to(ir::View{size, stride, offset, {}, {}}, memory.shape()))
+      return viewed(memory, *moves);
+  }
+  Tensor places = full({}, offset, Options(DType::i64, x.device()));
+  for (size_t i = 0; i < size.size(); ++i)
+    places = add(places.unsqueeze(-1), mul(arange(size[i], Options(DType::i64, x.device())), stride[i]));
+  places = places.flatten();
+  if (count > 0) set_known_range(places, offset, last, false);
+  return index_select(memory.flatten(), 0, places).reshape(size);
+}
+
 std::vector<Tensor> meshgrid(std::span<const Tensor> tensors, std::string_view indexing) {
   if (indexing != "ij" && indexing != "xy") fail("meshgrid", "indexing is \"ij\" or \"xy\", not \"{}\"", indexing);
   const bool swapped = indexing == "xy" && tensors.size() > 1;

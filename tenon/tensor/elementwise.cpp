@@ -115,12 +115,18 @@ Tensor plain_difference(const Operand& a, const Operand& b) {
   });
 }
 
-bool is_one(Number number) { return number.as_double() == 1; }
+bool is_one(Number number) { return number.as_double() == 1 && number.kind() != Number::Kind::boolean; }
 
 // alpha * b in the dtype of the result: integers are not scaled by a real number.
 Operand scaled(std::string_view op, const Operand& a, const Operand& b, Number alpha) {
   const DType dtype = result_of(a, b);
   if (alpha.is_real() && !is_float(dtype)) base::fail(op, "alpha must be an integer for {}", name(dtype));
+  if (dtype == DType::boolean) {
+    if (b.is_tensor()) return logical_and(b, alpha.as_int() != 0);
+    return Number(b.number().as_int() != 0 && alpha.as_int() != 0);
+  }
+  if (alpha.kind() == Number::Kind::boolean)
+    base::fail(op, "an alpha that is a bool is for bool alone, not for {}", name(dtype));
   if (b.is_tensor()) return mul(b.tensor().to(dtype), alpha);
   if (is_float(dtype)) return b.number().as_double() * alpha.as_double();
   return b.number().as_int() * alpha.as_int();
@@ -171,6 +177,26 @@ Tensor fmod(const Operand& a, const Operand& b) {
   refuse_bool("fmod", result_of(a, b), "integers");
   refuse_zero("fmod", a, b);
   return binary("fmod", Op::mod, a, b);
+}
+
+// Euclid's algorithm, in as many steps as neighbours among Fibonacci's numbers take, which need the most.
+Tensor gcd(const Tensor& a, const Tensor& b) {
+  const DType dtype = result_of(a, b);
+  if (!is_integer(dtype)) base::fail("gcd", "takes integers, got {} and {}", name(a.dtype()), name(b.dtype()));
+  const int steps = dtype == DType::u8 ? 12 : dtype == DType::i32 ? 45 : 91;
+  const auto values = unified_pair("gcd", abs(a), abs(b));
+  Tensor x = tensor_of(values[0]), y = tensor_of(values[1]);
+  for (int i = 0; i < steps; ++i) {
+    const Tensor rest = binary("gcd", Op::mod, x, y);  // of 0, 0
+    x = where(eq(y, 0), x, y);
+    y = rest;
+  }
+  return abs(x);
+}
+
+Tensor lcm(const Tensor& a, const Tensor& b) {
+  const Tensor divisor = gcd(a, b);
+  return abs(mul(floor_divide(a, divisor), b));
 }
 
 Tensor remainder(const Operand& a, const Operand& b) {

@@ -74,6 +74,15 @@ Tensor xlogy(const Operand& a, const Operand& b) {
   return mul(x, log(where(logical_and(eq(x, 0.0), has_no_log), 1.0, y))).to(dtype);
 }
 
+Tensor special_xlog1py(const Operand& a, const Operand& b) {
+  const Operand operands[] = {a, b};
+  const DType dtype = record::real_type(record::result_type(operands)), wide = accumulator(dtype);
+  const auto values = record::unified("special_xlog1py", operands, wide);
+  const Tensor x = tensor_of(values[0]), y = tensor_of(values[1]);
+  const Tensor has_no_log = logical_or(le(y, -1.0), eq(y, std::numeric_limits<double>::infinity()));
+  return mul(x, log1p(where(logical_and(eq(x, 0.0), has_no_log), 0.0, y))).to(dtype);
+}
+
 // ---- products of another kind ----
 
 Tensor inner(const Tensor& a, const Tensor& b) {
@@ -141,6 +150,32 @@ Tensor dstack(std::span<const Tensor> tensors) {
     planes.push_back(one.dim() < 2 ? one.reshape({1, one.numel(), 1}) : one.dim() == 2 ? one.unsqueeze(-1) : one);
   }
   return cat(planes, 2);
+}
+
+Tensor channel_shuffle(const Tensor& x, int64_t groups) {
+  if (x.dim() < 3)
+    base::fail("channel_shuffle", "takes (N, C, ...) of three dims or more, got {}", ir::to_string(x.shape()));
+  if (groups < 1 || x.size(1) % groups != 0)
+    base::fail("channel_shuffle", "{} channels are not {} groups of one size", x.size(1), groups);
+  return x.unflatten(1, {groups, x.size(1) / groups}).transpose(1, 2).flatten(1, 2).clone();
+}
+
+// ---- norms of slices ----
+
+Tensor renorm(const Tensor& x, double p, int64_t dim, double maxnorm) {
+  record::require_float("renorm", x);
+  if (x.dim() < 2) base::fail("renorm", "takes two dims or more, got {}", ir::to_string(x.shape()));
+  if (!(p > 0)) base::fail("renorm", "p must be above 0, got {}", p);
+  if (!(maxnorm >= 0)) base::fail("renorm", "maxnorm must not be negative, got {}", maxnorm);
+  const auto axis = static_cast<int64_t>(record::axis("renorm", dim, x.shape().size()));
+  Dims others;
+  for (int64_t i = 0; i < x.dim(); ++i) {
+    if (i != axis) others.push_back(i);
+  }
+  return record::in_wide(x, [&](const Tensor& w) {
+    const Tensor size = norm(w, p, others, true), is_over = gt(size, maxnorm);
+    return mul(w, where(is_over, div(maxnorm, add(size, 1e-7)), 1.0));
+  });
 }
 
 // ---- copies with a part replaced ----

@@ -316,6 +316,17 @@ Tensor scatter_reduce(const Tensor& given, int64_t dim, const Tensor& index, con
   return made.reshape(given.shape());
 }
 
+Tensor index_reduce(const Tensor& given, int64_t dim, const Tensor& index, const Tensor& source,
+                    std::string_view reduce, bool include_self) {
+  if (reduce == "sum")
+    base::fail("index_reduce", "reduce is \"prod\", \"mean\", \"amax\" or \"amin\"; sums are index_add()");
+  const auto [x, places, values, axis] = slices("index_reduce", given, dim, index, source);
+  Dims along(x.shape().size(), 1);
+  along[axis] = places.numel();
+  const Tensor each = places.reshape(along).expand(values.shape());
+  return scatter_reduce(x, static_cast<int64_t>(axis), each, values, reduce, include_self).reshape(given.shape());
+}
+
 Tensor index_add(const Tensor& given, int64_t dim, const Tensor& index, const Tensor& source, Number alpha) {
   const auto [x, places, values, axis] = slices("index_add", given, dim, index, source);
   if (x.dtype() == DType::boolean) base::fail("index_add", "is not defined on bool");

@@ -15,14 +15,33 @@ Tensor Tensor::sub(const Operand& other, Number alpha) const { return tenon::sub
 Tensor& Tensor::sub_(const Operand& other, Number alpha) {
   return assign("sub_", *this, tenon::sub(before_write(*this), other, alpha));
 }
+Tensor subtract(const Operand& x, const Operand& other, Number alpha) { return sub(x, other, alpha); }
+Tensor Tensor::subtract(const Operand& other, Number alpha) const { return tenon::subtract(*this, other, alpha); }
+Tensor& Tensor::subtract_(const Operand& other, Number alpha) {
+  return assign("subtract_", *this, tenon::subtract(before_write(*this), other, alpha));
+}
 Tensor Tensor::rsub(const Operand& other, Number alpha) const { return tenon::rsub(*this, other, alpha); }
 Tensor Tensor::mul(const Operand& other) const { return tenon::mul(*this, other); }
 Tensor& Tensor::mul_(const Operand& other) { return assign("mul_", *this, tenon::mul(before_write(*this), other)); }
+Tensor multiply(const Operand& x, const Operand& other) { return mul(x, other); }
+Tensor Tensor::multiply(const Operand& other) const { return tenon::multiply(*this, other); }
+Tensor& Tensor::multiply_(const Operand& other) {
+  return assign("multiply_", *this, tenon::multiply(before_write(*this), other));
+}
 Tensor Tensor::div(const Operand& other, std::optional<std::string_view> rounding_mode) const {
   return tenon::div(*this, other, rounding_mode);
 }
 Tensor& Tensor::div_(const Operand& other, std::optional<std::string_view> rounding_mode) {
   return assign("div_", *this, tenon::div(before_write(*this), other, rounding_mode));
+}
+Tensor divide(const Operand& x, const Operand& other, std::optional<std::string_view> rounding_mode) {
+  return div(x, other, rounding_mode);
+}
+Tensor Tensor::divide(const Operand& other, std::optional<std::string_view> rounding_mode) const {
+  return tenon::divide(*this, other, rounding_mode);
+}
+Tensor& Tensor::divide_(const Operand& other, std::optional<std::string_view> rounding_mode) {
+  return assign("divide_", *this, tenon::divide(before_write(*this), other, rounding_mode));
 }
 Tensor Tensor::true_divide(const Operand& other) const { return tenon::true_divide(*this, other); }
 Tensor& Tensor::true_divide_(const Operand& other) {
@@ -38,6 +57,10 @@ Tensor& Tensor::remainder_(const Operand& other) {
 }
 Tensor Tensor::fmod(const Operand& other) const { return tenon::fmod(*this, other); }
 Tensor& Tensor::fmod_(const Operand& other) { return assign("fmod_", *this, tenon::fmod(before_write(*this), other)); }
+Tensor Tensor::gcd(const Tensor& other) const { return tenon::gcd(*this, other); }
+Tensor& Tensor::gcd_(const Tensor& other) { return assign("gcd_", *this, tenon::gcd(before_write(*this), other)); }
+Tensor Tensor::lcm(const Tensor& other) const { return tenon::lcm(*this, other); }
+Tensor& Tensor::lcm_(const Tensor& other) { return assign("lcm_", *this, tenon::lcm(before_write(*this), other)); }
 Tensor Tensor::pow(const Operand& exponent) const { return tenon::pow(*this, exponent); }
 Tensor& Tensor::pow_(const Operand& exponent) {
   return assign("pow_", *this, tenon::pow(before_write(*this), exponent));
@@ -64,6 +87,11 @@ Tensor Tensor::minimum(const Operand& other) const { return tenon::minimum(*this
 Tensor Tensor::atan2(const Operand& other) const { return tenon::atan2(*this, other); }
 Tensor& Tensor::atan2_(const Operand& other) {
   return assign("atan2_", *this, tenon::atan2(before_write(*this), other));
+}
+Tensor arctan2(const Operand& x, const Operand& other) { return atan2(x, other); }
+Tensor Tensor::arctan2(const Operand& other) const { return tenon::arctan2(*this, other); }
+Tensor& Tensor::arctan2_(const Operand& other) {
+  return assign("arctan2_", *this, tenon::arctan2(before_write(*this), other));
 }
 Tensor Tensor::hypot(const Operand& other) const { return tenon::hypot(*this, other); }
 Tensor& Tensor::hypot_(const Operand& other) {
@@ -112,14 +140,37 @@ Tensor Tensor::eq(const Operand& other) const { return tenon::eq(*this, other); 
 Tensor& Tensor::eq_(const Operand& other) { return assign("eq_", *this, tenon::eq(before_write(*this), other)); }
 Tensor Tensor::ne(const Operand& other) const { return tenon::ne(*this, other); }
 Tensor& Tensor::ne_(const Operand& other) { return assign("ne_", *this, tenon::ne(before_write(*this), other)); }
+Tensor not_equal(const Operand& x, const Operand& other) { return ne(x, other); }
+Tensor Tensor::not_equal(const Operand& other) const { return tenon::not_equal(*this, other); }
+Tensor& Tensor::not_equal_(const Operand& other) {
+  return assign("not_equal_", *this, tenon::not_equal(before_write(*this), other));
+}
 Tensor Tensor::lt(const Operand& other) const { return tenon::lt(*this, other); }
 Tensor& Tensor::lt_(const Operand& other) { return assign("lt_", *this, tenon::lt(before_write(*this), other)); }
+Tensor less(const Operand& x, const Operand& other) { return lt(x, other); }
+Tensor Tensor::less(const Operand& other) const { return tenon::less(*this, other); }
+Tensor& Tensor::less_(const Operand& other) { return assign("less_", *this, tenon::less(before_write(*this), other)); }
 Tensor Tensor::le(const Operand& other) const { return tenon::le(*this, other); }
 Tensor& Tensor::le_(const Operand& other) { return assign("le_", *this, tenon::le(before_write(*this), other)); }
+Tensor less_equal(const Operand& x, const Operand& other) { return le(x, other); }
+Tensor Tensor::less_equal(const Operand& other) const { return tenon::less_equal(*this, other); }
+Tensor& Tensor::less_equal_(const Operand& other) {
+  return assign("less_equal_", *this, tenon::less_equal(before_write(*this), other));
+}
 Tensor Tensor::gt(const Operand& other) const { return tenon::gt(*this, other); }
 Tensor& Tensor::gt_(const Operand& other) { return assign("gt_", *this, tenon::gt(before_write(*this), other)); }
+Tensor greater(const Operand& x, const Operand& other) { return gt(x, other); }
+Tensor Tensor::greater(const Operand& other) const { return tenon::greater(*this, other); }
+Tensor& Tensor::greater_(const Operand& other) {
+  return assign("greater_", *this, tenon::greater(before_write(*this), other));
+}
 Tensor Tensor::ge(const Operand& other) const { return tenon::ge(*this, other); }
 Tensor& Tensor::ge_(const Operand& other) { return assign("ge_", *this, tenon::ge(before_write(*this), other)); }
+Tensor greater_equal(const Operand& x, const Operand& other) { return ge(x, other); }
+Tensor Tensor::greater_equal(const Operand& other) const { return tenon::greater_equal(*this, other); }
+Tensor& Tensor::greater_equal_(const Operand& other) {
+  return assign("greater_equal_", *this, tenon::greater_equal(before_write(*this), other));
+}
 Tensor Tensor::logical_and(const Operand& other) const { return tenon::logical_and(*this, other); }
 Tensor& Tensor::logical_and_(const Operand& other) {
   return assign("logical_and_", *this, tenon::logical_and(before_write(*this), other));
@@ -215,10 +266,19 @@ Tensor Tensor::tan() const { return tenon::tan(*this); }
 Tensor& Tensor::tan_() { return assign("tan_", *this, tenon::tan(before_write(*this))); }
 Tensor Tensor::asin() const { return tenon::asin(*this); }
 Tensor& Tensor::asin_() { return assign("asin_", *this, tenon::asin(before_write(*this))); }
+Tensor arcsin(const Tensor& x) { return asin(x); }
+Tensor Tensor::arcsin() const { return tenon::arcsin(*this); }
+Tensor& Tensor::arcsin_() { return assign("arcsin_", *this, tenon::arcsin(before_write(*this))); }
 Tensor Tensor::acos() const { return tenon::acos(*this); }
 Tensor& Tensor::acos_() { return assign("acos_", *this, tenon::acos(before_write(*this))); }
+Tensor arccos(const Tensor& x) { return acos(x); }
+Tensor Tensor::arccos() const { return tenon::arccos(*this); }
+Tensor& Tensor::arccos_() { return assign("arccos_", *this, tenon::arccos(before_write(*this))); }
 Tensor Tensor::atan() const { return tenon::atan(*this); }
 Tensor& Tensor::atan_() { return assign("atan_", *this, tenon::atan(before_write(*this))); }
+Tensor arctan(const Tensor& x) { return atan(x); }
+Tensor Tensor::arctan() const { return tenon::arctan(*this); }
+Tensor& Tensor::arctan_() { return assign("arctan_", *this, tenon::arctan(before_write(*this))); }
 Tensor Tensor::sinh() const { return tenon::sinh(*this); }
 Tensor& Tensor::sinh_() { return assign("sinh_", *this, tenon::sinh(before_write(*this))); }
 Tensor Tensor::cosh() const { return tenon::cosh(*this); }
@@ -227,10 +287,19 @@ Tensor Tensor::tanh() const { return tenon::tanh(*this); }
 Tensor& Tensor::tanh_() { return assign("tanh_", *this, tenon::tanh(before_write(*this))); }
 Tensor Tensor::asinh() const { return tenon::asinh(*this); }
 Tensor& Tensor::asinh_() { return assign("asinh_", *this, tenon::asinh(before_write(*this))); }
+Tensor arcsinh(const Tensor& x) { return asinh(x); }
+Tensor Tensor::arcsinh() const { return tenon::arcsinh(*this); }
+Tensor& Tensor::arcsinh_() { return assign("arcsinh_", *this, tenon::arcsinh(before_write(*this))); }
 Tensor Tensor::acosh() const { return tenon::acosh(*this); }
 Tensor& Tensor::acosh_() { return assign("acosh_", *this, tenon::acosh(before_write(*this))); }
+Tensor arccosh(const Tensor& x) { return acosh(x); }
+Tensor Tensor::arccosh() const { return tenon::arccosh(*this); }
+Tensor& Tensor::arccosh_() { return assign("arccosh_", *this, tenon::arccosh(before_write(*this))); }
 Tensor Tensor::atanh() const { return tenon::atanh(*this); }
 Tensor& Tensor::atanh_() { return assign("atanh_", *this, tenon::atanh(before_write(*this))); }
+Tensor arctanh(const Tensor& x) { return atanh(x); }
+Tensor Tensor::arctanh() const { return tenon::arctanh(*this); }
+Tensor& Tensor::arctanh_() { return assign("arctanh_", *this, tenon::arctanh(before_write(*this))); }
 Tensor Tensor::erf() const { return tenon::erf(*this); }
 Tensor& Tensor::erf_() { return assign("erf_", *this, tenon::erf(before_write(*this))); }
 Tensor Tensor::erfc() const { return tenon::erfc(*this); }
@@ -241,6 +310,10 @@ Tensor Tensor::lgamma() const { return tenon::lgamma(*this); }
 Tensor& Tensor::lgamma_() { return assign("lgamma_", *this, tenon::lgamma(before_write(*this))); }
 Tensor Tensor::digamma() const { return tenon::digamma(*this); }
 Tensor& Tensor::digamma_() { return assign("digamma_", *this, tenon::digamma(before_write(*this))); }
+Tensor Tensor::mvlgamma(int64_t p) const { return tenon::mvlgamma(*this, p); }
+Tensor& Tensor::mvlgamma_(int64_t p) { return assign("mvlgamma_", *this, tenon::mvlgamma(before_write(*this), p)); }
+Tensor Tensor::i0() const { return tenon::i0(*this); }
+Tensor& Tensor::i0_() { return assign("i0_", *this, tenon::i0(before_write(*this))); }
 Tensor Tensor::logit(std::optional<double> eps) const { return tenon::logit(*this, eps); }
 Tensor& Tensor::logit_(std::optional<double> eps) {
   return assign("logit_", *this, tenon::logit(before_write(*this), eps));
@@ -257,6 +330,9 @@ Tensor& Tensor::round_(int64_t decimals) {
 }
 Tensor Tensor::trunc() const { return tenon::trunc(*this); }
 Tensor& Tensor::trunc_() { return assign("trunc_", *this, tenon::trunc(before_write(*this))); }
+Tensor fix(const Tensor& x) { return trunc(x); }
+Tensor Tensor::fix() const { return tenon::fix(*this); }
+Tensor& Tensor::fix_() { return assign("fix_", *this, tenon::fix(before_write(*this))); }
 Tensor Tensor::frac() const { return tenon::frac(*this); }
 Tensor& Tensor::frac_() { return assign("frac_", *this, tenon::frac(before_write(*this))); }
 Tensor Tensor::sinc() const { return tenon::sinc(*this); }
@@ -349,6 +425,10 @@ Tensor Tensor::logcumsumexp(int64_t dim) const { return tenon::logcumsumexp(*thi
 Tensor Tensor::diff(int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) const {
   return tenon::diff(*this, n, dim, prepend, append);
 }
+std::vector<Tensor> gradient(const Tensor& x, std::initializer_list<Tensor> spacing, const Axes& dim,
+                             int64_t edge_order) {
+  return gradient(x, std::span(spacing.begin(), spacing.size()), dim, edge_order);
+}
 Tensor Tensor::histc(int64_t bins, double min, double max) const { return tenon::histc(*this, bins, min, max); }
 Tensor trapz(const Tensor& y, const Tensor& x, std::optional<double> dx, int64_t dim) {
   return trapezoid(y, x, dx, dim);
@@ -366,9 +446,14 @@ std::pair<Tensor, Tensor> Tensor::nanmedian(int64_t dim, bool keepdim) const {
 std::pair<Tensor, Tensor> Tensor::kthvalue(int64_t k, int64_t dim, bool keepdim) const {
   return tenon::kthvalue(*this, k, dim, keepdim);
 }
+std::pair<Tensor, Tensor> Tensor::mode(int64_t dim, bool keepdim) const { return tenon::mode(*this, dim, keepdim); }
 Tensor Tensor::quantile(const Operand& q, std::optional<int64_t> dim, bool keepdim,
                         std::string_view interpolation) const {
   return tenon::quantile(*this, q, dim, keepdim, interpolation);
+}
+Tensor Tensor::nanquantile(const Operand& q, std::optional<int64_t> dim, bool keepdim,
+                           std::string_view interpolation) const {
+  return tenon::nanquantile(*this, q, dim, keepdim, interpolation);
 }
 std::pair<Tensor, Tensor> Tensor::sort(int64_t dim, bool descending, bool stable) const {
   return tenon::sort(*this, dim, descending, stable);
@@ -385,10 +470,18 @@ Tensor Tensor::ravel() const { return tenon::ravel(*this); }
 Tensor Tensor::unflatten(int64_t dim, const Dims& sizes) const { return tenon::unflatten(*this, dim, sizes); }
 Tensor Tensor::permute(const Dims& dims) const { return tenon::permute(*this, dims); }
 Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return tenon::transpose(*this, dim0, dim1); }
+Tensor swapdims(const Tensor& x, int64_t dim0, int64_t dim1) { return transpose(x, dim0, dim1); }
+Tensor Tensor::swapdims(int64_t dim0, int64_t dim1) const { return tenon::swapdims(*this, dim0, dim1); }
 Tensor Tensor::swapaxes(int64_t axis0, int64_t axis1) const { return tenon::swapaxes(*this, axis0, axis1); }
 Tensor Tensor::t() const { return tenon::t(*this); }
 Tensor Tensor::movedim(const Axes& source, const Axes& destination) const {
   return tenon::movedim(*this, source, destination);
+}
+Tensor moveaxis(const Tensor& x, const Axes& source, const Axes& destination) {
+  return movedim(x, source, destination);
+}
+Tensor Tensor::moveaxis(const Axes& source, const Axes& destination) const {
+  return tenon::moveaxis(*this, source, destination);
 }
 Tensor Tensor::expand(const Dims& shape) const { return tenon::expand(*this, shape); }
 Tensor Tensor::broadcast_to(const Dims& shape) const { return tenon::broadcast_to(*this, shape); }
@@ -412,6 +505,9 @@ std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const { return te
 std::vector<Tensor> Tensor::unbind(int64_t dim) const { return tenon::unbind(*this, dim); }
 Tensor Tensor::unfold(int64_t dimension, int64_t size, int64_t step) const {
   return tenon::unfold(*this, dimension, size, step);
+}
+Tensor Tensor::as_strided(const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset) const {
+  return tenon::as_strided(*this, size, stride, storage_offset);
 }
 Tensor Tensor::flip(const Axes& dims) const { return tenon::flip(*this, dims); }
 Tensor Tensor::fliplr() const { return tenon::fliplr(*this); }
@@ -439,6 +535,10 @@ Tensor hstack(std::initializer_list<Tensor> tensors) {
 Tensor vstack(std::initializer_list<Tensor> tensors) {
   return vstack(std::span(tensors.begin(), tensors.size()));
 }
+Tensor row_stack(std::span<const Tensor> tensors) { return vstack(tensors); }
+Tensor row_stack(std::initializer_list<Tensor> tensors) {
+  return row_stack(std::span(tensors.begin(), tensors.size()));
+}
 Tensor column_stack(std::initializer_list<Tensor> tensors) {
   return column_stack(std::span(tensors.begin(), tensors.size()));
 }
@@ -462,6 +562,10 @@ Tensor Tensor::diag_embed(int64_t offset, int64_t dim1, int64_t dim2) const {
   return tenon::diag_embed(*this, offset, dim1, dim2);
 }
 Tensor Tensor::trace() const { return tenon::trace(*this); }
+Tensor Tensor::renorm(double p, int64_t dim, double maxnorm) const { return tenon::renorm(*this, p, dim, maxnorm); }
+Tensor& Tensor::renorm_(double p, int64_t dim, double maxnorm) {
+  return assign("renorm_", *this, tenon::renorm(before_write(*this), p, dim, maxnorm));
+}
 Tensor Tensor::gather(int64_t dim, const Tensor& index) const { return tenon::gather(*this, dim, index); }
 Tensor Tensor::take(const Tensor& index) const { return tenon::take(*this, index); }
 Tensor Tensor::take_along_dim(const Tensor& indices, std::optional<int64_t> dim) const {
@@ -507,6 +611,15 @@ Tensor Tensor::scatter_reduce(int64_t dim, const Tensor& index, const Tensor& so
 Tensor& Tensor::scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
                                 bool include_self) {
   return assign("scatter_reduce_", *this, tenon::scatter_reduce(before_write(*this), dim, index, source, reduce,
+                include_self));
+}
+Tensor Tensor::index_reduce(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                            bool include_self) const {
+  return tenon::index_reduce(*this, dim, index, source, reduce, include_self);
+}
+Tensor& Tensor::index_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                              bool include_self) {
+  return assign("index_reduce_", *this, tenon::index_reduce(before_write(*this), dim, index, source, reduce,
                 include_self));
 }
 Tensor Tensor::select_scatter(const Tensor& src, int64_t dim, int64_t index) const {

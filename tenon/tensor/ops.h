@@ -16,12 +16,18 @@ namespace tenon {
 Tensor add(const Operand& x, const Operand& other, Number alpha = 1);
 /// x - alpha * other.
 Tensor sub(const Operand& x, const Operand& other, Number alpha = 1);
+/// As sub.
+Tensor subtract(const Operand& x, const Operand& other, Number alpha = 1);
 /// other - alpha * x.
 Tensor rsub(const Operand& x, const Operand& other, Number alpha = 1);
 /// x * other.
 Tensor mul(const Operand& x, const Operand& other);
+/// As mul.
+Tensor multiply(const Operand& x, const Operand& other);
 /// x / other, always real; with the rounding mode 'floor' or 'trunc' integers stay integers.
 Tensor div(const Operand& x, const Operand& other, std::optional<std::string_view> rounding_mode = {});
+/// As div.
+Tensor divide(const Operand& x, const Operand& other, std::optional<std::string_view> rounding_mode = {});
 /// x / other.
 Tensor true_divide(const Operand& x, const Operand& other);
 /// x // other, rounded down.
@@ -30,6 +36,10 @@ Tensor floor_divide(const Operand& x, const Operand& other);
 Tensor remainder(const Operand& x, const Operand& other);
 /// The remainder with the sign of x, as in C.
 Tensor fmod(const Operand& x, const Operand& other);
+/// The largest integer that divides both.
+Tensor gcd(const Tensor& x, const Tensor& other);
+/// The smallest integer that both divide.
+Tensor lcm(const Tensor& x, const Tensor& other);
 /// x ** exponent.
 Tensor pow(const Operand& x, const Operand& exponent);
 /// x ** exponent in float64.
@@ -46,6 +56,8 @@ Tensor maximum(const Operand& x, const Operand& other);
 Tensor minimum(const Operand& x, const Operand& other);
 /// The angle of (other, x), from -pi to pi.
 Tensor atan2(const Operand& x, const Operand& other);
+/// As atan2.
+Tensor arctan2(const Operand& x, const Operand& other);
 /// sqrt(x * x + other * other).
 Tensor hypot(const Operand& x, const Operand& other);
 /// The larger of two elements, or the one that is a number where the other is NaN.
@@ -54,6 +66,8 @@ Tensor fmax(const Tensor& x, const Tensor& other);
 Tensor fmin(const Tensor& x, const Tensor& other);
 /// x * log(other), and 0 where x is 0, whatever the other is but NaN.
 Tensor xlogy(const Operand& x, const Operand& other);
+/// x * log(1 + other), and 0 where x is 0, whatever the other is but NaN.
+Tensor special_xlog1py(const Operand& x, const Operand& other);
 /// log(exp(x) + exp(other)).
 Tensor logaddexp(const Operand& x, const Operand& other);
 /// |x| with the sign of other.
@@ -79,14 +93,24 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value);
 Tensor eq(const Operand& x, const Operand& other);
 /// Where x != other.
 Tensor ne(const Operand& x, const Operand& other);
+/// As ne.
+Tensor not_equal(const Operand& x, const Operand& other);
 /// Where x < other.
 Tensor lt(const Operand& x, const Operand& other);
+/// As lt.
+Tensor less(const Operand& x, const Operand& other);
 /// Where x <= other.
 Tensor le(const Operand& x, const Operand& other);
+/// As le.
+Tensor less_equal(const Operand& x, const Operand& other);
 /// Where x > other.
 Tensor gt(const Operand& x, const Operand& other);
+/// As gt.
+Tensor greater(const Operand& x, const Operand& other);
 /// Where x >= other.
 Tensor ge(const Operand& x, const Operand& other);
+/// As ge.
+Tensor greater_equal(const Operand& x, const Operand& other);
 /// Where both are not 0.
 Tensor logical_and(const Operand& x, const Operand& other);
 /// Where either is not 0.
@@ -168,10 +192,16 @@ Tensor cos(const Tensor& x);
 Tensor tan(const Tensor& x);
 /// Inverse sines.
 Tensor asin(const Tensor& x);
+/// As asin.
+Tensor arcsin(const Tensor& x);
 /// Inverse cosines.
 Tensor acos(const Tensor& x);
+/// As acos.
+Tensor arccos(const Tensor& x);
 /// Inverse tangents.
 Tensor atan(const Tensor& x);
+/// As atan.
+Tensor arctan(const Tensor& x);
 /// Hyperbolic sines.
 Tensor sinh(const Tensor& x);
 /// Hyperbolic cosines.
@@ -180,10 +210,16 @@ Tensor cosh(const Tensor& x);
 Tensor tanh(const Tensor& x);
 /// Inverse hyperbolic sines.
 Tensor asinh(const Tensor& x);
+/// As asinh.
+Tensor arcsinh(const Tensor& x);
 /// Inverse hyperbolic cosines.
 Tensor acosh(const Tensor& x);
+/// As acosh.
+Tensor arccosh(const Tensor& x);
 /// Inverse hyperbolic tangents.
 Tensor atanh(const Tensor& x);
+/// As atanh.
+Tensor arctanh(const Tensor& x);
 /// The error function.
 Tensor erf(const Tensor& x);
 /// 1 - erf(x), to its last digits where that is small.
@@ -194,6 +230,28 @@ Tensor erfinv(const Tensor& x);
 Tensor lgamma(const Tensor& x);
 /// The derivative of lgamma.
 Tensor digamma(const Tensor& x);
+/// The n-th derivative of digamma.
+Tensor polygamma(int64_t n, const Tensor& x);
+/// The logarithm of the multivariate gamma function of p dims.
+Tensor mvlgamma(const Tensor& x, int64_t p);
+/// The modified Bessel function of the first kind of order 0.
+Tensor i0(const Tensor& x);
+/// exp(-|x|) * i0(x).
+Tensor special_i0e(const Tensor& x);
+/// The modified Bessel function of the first kind of order 1.
+Tensor special_i1(const Tensor& x);
+/// exp(-|x|) times that of order 1.
+Tensor special_i1e(const Tensor& x);
+/// exp(x * x) * erfc(x).
+Tensor special_erfcx(const Tensor& x);
+/// The probability that a normal number is below x.
+Tensor special_ndtr(const Tensor& x);
+/// The logarithm of the probability that a normal number is below x.
+Tensor special_log_ndtr(const Tensor& x);
+/// The number that a normal one is below with probability x.
+Tensor special_ndtri(const Tensor& x);
+/// -x * log(x), 0 at 0 and -inf below.
+Tensor special_entr(const Tensor& x);
 /// log(x / (1 - x)), the inverse of the sigmoid; with eps, of x between eps and 1 - eps.
 Tensor logit(const Tensor& x, std::optional<double> eps = {});
 /// Rounds down.
@@ -206,6 +264,8 @@ Tensor round(const Tensor& x);
 Tensor round(const Tensor& x, int64_t decimals);
 /// Rounds towards 0.
 Tensor trunc(const Tensor& x);
+/// As trunc.
+Tensor fix(const Tensor& x);
 /// x - trunc(x).
 Tensor frac(const Tensor& x);
 /// sin(pi x) / (pi x), and 1 at 0.
@@ -331,6 +391,12 @@ Tensor logcumsumexp(const Tensor& x, int64_t dim);
 /// Differences of neighbours, n times over, with elements put before and after them first.
 Tensor diff(const Tensor& x, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = Tensor(),
             const Tensor& append = Tensor());
+/// Slopes along dims, by the differences of both neighbours: of points a distance apart, for each dim one of no dims,
+/// or at places, a vector; edge_order 1 or 2: how exact the first and the last one are.
+std::vector<Tensor> gradient(const Tensor& x, std::span<const Tensor> spacing, const Axes& dim = {},
+                             int64_t edge_order = 1);
+std::vector<Tensor> gradient(const Tensor& x, std::initializer_list<Tensor> spacing, const Axes& dim = {},
+                             int64_t edge_order = 1);
 /// How many elements lie in each of so many bins between min and max, or between the least and the largest element.
 Tensor histc(const Tensor& x, int64_t bins = 100, double min = 0, double max = 0);
 /// The area below lines between points at heights y: at places x, or at distances dx, which is 1 unless given.
@@ -352,10 +418,15 @@ Tensor nanmedian(const Tensor& x);
 std::pair<Tensor, Tensor> nanmedian(const Tensor& x, int64_t dim, bool keepdim = false);
 /// The k-th smallest element along a dim, counted from 1, and where it stands.
 std::pair<Tensor, Tensor> kthvalue(const Tensor& x, int64_t k, int64_t dim = -1, bool keepdim = false);
+/// The element that occurs most often along a dim, the smallest of several, and where the last one stands.
+std::pair<Tensor, Tensor> mode(const Tensor& x, int64_t dim = -1, bool keepdim = false);
 /// Below which a share q of the elements lies; a vector of q gives a first dim. interpolation: 'linear', 'lower',
 /// 'higher', 'nearest' or 'midpoint'.
 Tensor quantile(const Tensor& x, const Operand& q, std::optional<int64_t> dim = {}, bool keepdim = false,
                 std::string_view interpolation = "linear");
+/// As quantile, of the elements that are not NaN.
+Tensor nanquantile(const Tensor& x, const Operand& q, std::optional<int64_t> dim = {}, bool keepdim = false,
+                   std::string_view interpolation = "linear");
 /// Values and indices in order; always stable.
 std::pair<Tensor, Tensor> sort(const Tensor& x, int64_t dim = -1, bool descending = false, bool stable = true);
 /// The indices that sort; always stable.
@@ -378,11 +449,15 @@ Tensor permute(const Tensor& x, const Dims& dims);
 /// Two dims exchanged.
 Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1);
 /// As transpose.
+Tensor swapdims(const Tensor& x, int64_t dim0, int64_t dim1);
+/// As transpose.
 Tensor swapaxes(const Tensor& x, int64_t axis0, int64_t axis1);
 /// A matrix with rows and columns exchanged.
 Tensor t(const Tensor& x);
 /// Moves dims to other places; the rest keep their order.
 Tensor movedim(const Tensor& x, const Axes& source, const Axes& destination);
+/// As movedim.
+Tensor moveaxis(const Tensor& x, const Axes& source, const Axes& destination);
 /// Dims of size 1 repeated without memory; -1 keeps a size.
 Tensor expand(const Tensor& x, const Dims& shape);
 /// Expanded to a shape.
@@ -413,6 +488,9 @@ std::vector<Tensor> chunk(const Tensor& x, int64_t chunks, int64_t dim = 0);
 std::vector<Tensor> unbind(const Tensor& x, int64_t dim = 0);
 /// Windows of `size` elements along a dim, `step` apart, as a last dim.
 Tensor unfold(const Tensor& x, int64_t dimension, int64_t size, int64_t step);
+/// Elements of the memory that x lies in, so many steps apart along each dim, from an offset on, which is that of x
+/// unless given: a view, or a copy where an element is shown twice.
+Tensor as_strided(const Tensor& x, const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset = {});
 
 // ---- Other arrangements: copies ----------------------------------------------------------------------------------
 
@@ -446,6 +524,9 @@ Tensor hstack(std::initializer_list<Tensor> tensors);
 /// As rows.
 Tensor vstack(std::span<const Tensor> tensors);
 Tensor vstack(std::initializer_list<Tensor> tensors);
+/// As vstack.
+Tensor row_stack(std::span<const Tensor> tensors);
+Tensor row_stack(std::initializer_list<Tensor> tensors);
 /// Side by side; vectors are columns.
 Tensor column_stack(std::span<const Tensor> tensors);
 Tensor column_stack(std::initializer_list<Tensor> tensors);
@@ -471,6 +552,10 @@ Tensor diag(const Tensor& x, int64_t diagonal = 0);
 Tensor diag_embed(const Tensor& x, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1);
 /// The sum of a matrix's diagonal.
 Tensor trace(const Tensor& x);
+/// Slices along a dim made smaller where their p-norm is above a number.
+Tensor renorm(const Tensor& x, double p, int64_t dim, double maxnorm);
+/// The channels of dim 1, which are in groups, in an order in which each group has some of all.
+Tensor channel_shuffle(const Tensor& x, int64_t groups);
 
 // ---- Indexing ----------------------------------------------------------------------------------------------------
 
@@ -497,6 +582,10 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
 /// The same with reduce: 'sum', 'prod', 'mean', 'amax' or 'amin'; without include_self only sources count.
 Tensor scatter_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
                       bool include_self = true);
+/// A copy with the slices named joined with those of source, by reduce: 'prod', 'mean', 'amax' or 'amin'; without
+/// include_self only sources count.
+Tensor index_reduce(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                    bool include_self = true);
 /// A copy with one position along a dim replaced.
 Tensor select_scatter(const Tensor& x, const Tensor& src, int64_t dim, int64_t index);
 /// A copy with a slice along a dim replaced.
@@ -567,6 +656,8 @@ Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims = 2);
 Tensor tensordot(const Tensor& a, const Tensor& b, const Dims& dims_a, const Dims& dims_b);
 /// The p-norm distances between the rows of a (..., P, M) and those of b (..., R, M), as (..., P, R).
 Tensor cdist(const Tensor& a, const Tensor& b, double p = 2.0);
+/// The p-norm distances between all pairs of rows of a matrix.
+Tensor pdist(const Tensor& x, double p = 2.0);
 /// Sums of products, by letters: einsum('ij,jk->ik', a, b).
 Tensor einsum(std::string_view equation, std::span<const Tensor> operands);
 Tensor einsum(std::string_view equation, std::initializer_list<Tensor> operands);

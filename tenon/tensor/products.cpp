@@ -124,6 +124,23 @@ Tensor with_product(std::string_view op, const Tensor& x, const Tensor& made, Nu
   return add(times(added, beta), product);
 }
 
+// alpha * (a @ b) of matrices of 16 bits, made wide. Gradients are multiplied by alpha after their products: before
+// them, it would cost digits.
+Tensor scaled_product(std::string_view op, const Tensor& a, const Tensor& b, Number alpha) {
+  const DType wide = accumulator(a.dtype());
+  const auto scaled = [=, name = std::string(op)](const Tensor& left, const Tensor& right) {
+    return mul(product_of(name, left, right, wide), alpha);
+  };
+  const CustomFunction function{
+      std::string(op), [scaled](std::span<const Tensor> in) { return std::vector{scaled(in[0], in[1])}; },
+      [scaled](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor g = grads[0].to(in[0].dtype());
+        return std::vector{scaled(g, in[1].transpose(-1, -2)).to(in[0].dtype()),
+                           scaled(in[0].transpose(-1, -2), g).to(in[1].dtype())};
+      }};
+  return apply(function, std::vector{a, b})[0];
+}
+
 // The same with a product that is made in the dtype it is asked for: 16-bit types are rounded once, after the sum.
 template <typename Product>
 Tensor with_wide_product(std::string_view op, const Tensor& x, const Tensor& a, const Product& product, Number beta,
@@ -138,6 +155,11 @@ Tensor with_wide_product(std::string_view op, const Tensor& x, const Tensor& a, 
 
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
   require_rank("addmm", a, 2, b, 2, "two matrices");
+  const bool is_low = !autocast_dtype() && accumulator(a.dtype()) != a.dtype() && x.dtype() == a.dtype();
+  if (is_low && alpha.as_double() != 1) {
+    const Tensor product = scaled_product("addmm", a, b, alpha);
+    return with_product("addmm", x.to(product.dtype()), product, beta, 1).to(a.dtype());
+  }
   const auto product = [&](std::optional<DType> dtype) { return product_of("addmm", a, b, dtype); };
   return with_wide_product("addmm", x, a, product, beta, alpha);
 }
@@ -239,6 +261,27 @@ Tensor straight_line(const Tensor& difference) {
 }
 
 }  // namespace
+
+// Pairs as the upper triangle has them, row by row.
+Tensor pdist(const Tensor& x, double p) {
+  record::require_float("pdist", x);
+  if (x.dim() != 2) base::fail("pdist", "takes a matrix, got shape {}", ir::to_string(x.shape()));
+  if (!(p >= 0)) base::fail("pdist", "p must not be negative, got {}", p);
+  const int64_t rows = x.size(0), count = rows * (rows - 1) / 2;
+  std::vector<int64_t> first, second;
+  first.reserve(static_cast<size_t>(count));
+  second.reserve(static_cast<size_t>(count));
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = i + 1; j < rows; ++j) {
+      first.push_back(i);
+      second.push_back(j);
+    }
+  }
+  const auto rows_at = [&](const std::vector<int64_t>& places) {
+    return index_select(x, 0, from_vector(places, {count}, Options(DType::i64, x.device())));
+  };
+  return norm(sub(rows_at(first), rows_at(second)), p, {1});
+}
 
 Tensor cdist(const Tensor& a, const Tensor& b, double p) {
   record::require_float("cdist", a);

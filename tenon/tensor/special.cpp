@@ -13,26 +13,12 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/tensor/real_function.h"
 #include "tenon/tensor/record.h"
 
 namespace tenon {
-namespace {
 
-using std::numbers::ln2;
-using std::numbers::pi;
-
-// Highest power first.
-template <size_t N>
-Tensor polynomial(const Tensor& x, const std::array<double, N>& coefficients) {
-  Tensor y = add(mul(x, coefficients[0]), coefficients[1]);
-  for (size_t i = 2; i < N; ++i) y = add(mul(y, x), coefficients[i]);
-  return y;
-}
-
-using Rule = std::function<Tensor(const Tensor&)>;
-
-// A function of real numbers, with its derivative: integers as f32, 16-bit floats computed in f32.
-Tensor real_function(const Tensor& x, std::string_view name, const Rule& values, const Rule& slope) {
+Tensor special::real_function(const Tensor& x, std::string_view name, const Rule& values, const Rule& slope) {
   const CustomFunction function{std::string(name),
                                 [values](std::span<const Tensor> in) { return std::vector{values(in[0])}; },
                                 [slope](std::span<const Tensor> in, std::span<const Tensor> grads) {
@@ -40,6 +26,15 @@ Tensor real_function(const Tensor& x, std::string_view name, const Rule& values,
                                 }};
   return record::in_wide(x.to(record::real_type(x.dtype())), [&](const Tensor& w) { return apply(function, w); });
 }
+
+namespace {
+
+using std::numbers::ln2;
+using std::numbers::pi;
+
+using special::polynomial;
+using special::real_function;
+using special::Rule;
 
 Tensor with_sign_of(const Tensor& x, const Tensor& size) { return where(lt(x, 0.0), neg(size), size); }
 
@@ -199,9 +194,10 @@ Tensor atanh(const Tensor& x) {
 
 // ---- erfc ----
 
-// Beyond 1 a rational function times e^(-x^2). The square is taken of x cut to 4 bits behind the point, which is exact,
-// and the rest is a factor of its own: the exponential of a rounded square would have few digits.
-Tensor erfc(const Tensor& x) {
+namespace {
+
+// erfc(x) exp(x * x) for 1 <= x <= 30.
+Tensor erfc_over_bell(const Tensor& size) {
   constexpr std::array kAbove{2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912687,
                               4.86371970985681366614e1,   1.96520832956077098242e2,  5.26445194995477358631e2,
                               9.34528527171957607540e2,   1.02755188689515710272e3,  5.57535335369399327526e2};
@@ -211,7 +207,7 @@ Tensor erfc(const Tensor& x) {
                               3.54937778887819891062e2,
                               9.75708501743205489753e2,
                               1.82390916687909736289e3,
-                              2.24633760818710981792e3,
+                              2.24633760868710981792e3,
                               1.65666309194161350182e3,
                               5.57535340817727675546e2};
   constexpr std::array kFarAbove{5.64189583547755073984e-1, 1.27536670759978104416, 5.01905042251180477414,
@@ -223,18 +219,43 @@ Tensor erfc(const Tensor& x) {
                                  1.70814450747565897222e1,
                                  9.60896809063285878198,
                                  3.36907645100081516050};
+  const Tensor near = clamp(size, {}, 8.0);
+  return where(lt(size, 8.0), div(polynomial(near, kAbove), polynomial(near, kBelow)),
+               div(polynomial(size, kFarAbove), polynomial(size, kFarBelow)));
+}
+
+}  // namespace
+
+// Beyond 1 a rational function times e^(-x^2). The square is taken of x cut to 4 bits behind the point, which is exact,
+// and the rest is a factor of its own: the exponential of a rounded square would have few digits.
+Tensor erfc(const Tensor& x) {
   return real_function(
       x, "erfc",
-      [&](const Tensor& w) {
+      [](const Tensor& w) {
         const Tensor size = clamp(abs(w), {}, 30.0);  // erfc is 0 long before
-        const Tensor cut = mul(floor(mul(size, 16.0)), 1.0 / 16), near = clamp(size, {}, 8.0);
+        const Tensor cut = mul(floor(mul(size, 16.0)), 1.0 / 16);
         const Tensor bell = mul(exp(neg(square(cut))), exp(mul(sub(cut, size), add(cut, size))));
-        const Tensor ratio = where(lt(size, 8.0), div(polynomial(near, kAbove), polynomial(near, kBelow)),
-                                   div(polynomial(size, kFarAbove), polynomial(size, kFarBelow)));
-        const Tensor tail = mul(bell, ratio);
+        const Tensor tail = mul(bell, erfc_over_bell(size));
         return where(lt(size, 1.0), sub(1.0, erf(w)), where(lt(w, 0.0), sub(2.0, tail), tail));
       },
       [](const Tensor& w) { return mul(exp(neg(square(w))), -2 / std::sqrt(pi)); });
+}
+
+// Far away by the series of 1 / x, where the rational function's powers would leave the range.
+Tensor special_erfcx(const Tensor& x) {
+  constexpr std::array kSeries{105.0 / 16, -15.0 / 8, 3.0 / 4, -1.0 / 2, 1.0};
+  return real_function(
+      x, "special_erfcx",
+      [&](const Tensor& w) {
+        const Tensor size = abs(w), is_far = gt(size, 30.0), inverse = div(1.0, where(is_far, size, 30.0));
+        const Tensor far = mul(mul(inverse, 1 / std::sqrt(pi)), polynomial(square(inverse), kSeries));
+        const Tensor tail = where(is_far, far, erfc_over_bell(clamp(size, 1.0, 30.0)));
+        const Tensor is_central = lt(size, 1.0), central = where(is_central, w, 0.0);
+        const Tensor positive = where(is_central, mul(exp(square(central)), erfc(central)), tail);
+        const Tensor mirrored = sub(mul(exp(square(w)), 2.0), tail);
+        return where(isnan(w), w, where(le(w, -1.0), mirrored, positive));
+      },
+      [](const Tensor& w) { return sub(mul(mul(w, special_erfcx(w)), 2.0), 2 / std::sqrt(pi)); });
 }
 
 // ---- the inverse of erf ----
@@ -381,7 +402,94 @@ Tensor trigamma(const Tensor& x) {
 }  // namespace
 
 Tensor lgamma(const Tensor& x) { return real_function(x, "lgamma", lgamma_values, digamma); }
-Tensor digamma(const Tensor& x) { return real_function(x, "digamma", digamma_values, trigamma); }
+Tensor digamma(const Tensor& x) {
+  return real_function(x, "digamma", digamma_values, [](const Tensor& w) { return polygamma(1, w); });
+}
+
+namespace {
+
+// x^power by squaring: the logarithm of pow() would cost digits.
+Tensor whole_power(const Tensor& x, int64_t power) {
+  Tensor made = ones_like(x), squared = x;
+  for (int64_t left = power; left > 0; left >>= 1) {
+    if (left & 1) made = mul(made, squared);
+    if (left > 1) squared = square(squared);
+  }
+  return made;
+}
+
+// The sum of (x + k)^-order for k = 0, 1, ..., x > 0: ten terms, and the rest by Euler and Maclaurin.
+Tensor hurwitz_zeta(int64_t order, const Tensor& x) {
+  constexpr int kTerms = 10;
+  constexpr std::array kBernoulli{1.0 / 6,       -1.0 / 30, 1.0 / 42,      -1.0 / 30,    5.0 / 66,
+                                  -691.0 / 2730, 7.0 / 6,   -3617.0 / 510, 43867.0 / 798};
+  Tensor total = zeros_like(x);
+  for (int k = 0; k < kTerms; ++k) total = add(total, whole_power(div(1.0, add(x, k)), order));
+  const auto power = static_cast<double>(order);
+  const Tensor end = add(x, kTerms), inverse = div(1.0, end), last = whole_power(inverse, order);
+  total = add(add(total, div(whole_power(inverse, order - 1), power - 1)), mul(last, 0.5));
+  Tensor term = mul(mul(last, inverse), power);  // power (power + 1) ... (power + 2 j - 2) / end^(power + 2 j - 1)
+  double factorial = 2;
+  for (size_t j = 1; j <= kBernoulli.size(); ++j) {
+    const double last_factor = power + 2 * static_cast<double>(j) - 1;
+    total = add(total, mul(term, kBernoulli[j - 1] / factorial));
+    term = mul(mul(term, square(inverse)), last_factor * (last_factor + 1));
+    factorial *= (2 * static_cast<double>(j) + 1) * (2 * static_cast<double>(j) + 2);
+  }
+  return total;
+}
+
+// The n-th derivative of cot(pi x) as a polynomial of the cotangent, highest power first: that of a power of cot is
+// times -pi (1 + cot^2).
+std::vector<double> derivative_of_cotangent(int64_t n) {
+  std::vector<double> powers{0, 1};  // lowest first
+  for (int64_t i = 0; i < n; ++i) {
+    std::vector<double> next(powers.size() + 1, 0.0);
+    for (size_t k = 1; k < powers.size(); ++k) {
+      const double slope = -pi * static_cast<double>(k) * powers[k];
+      next[k - 1] += slope;
+      next[k + 1] += slope;
+    }
+    powers = std::move(next);
+  }
+  return {powers.rbegin(), powers.rend()};
+}
+
+// Of 1 and more; below 0 by the reflection with the derivative of the cotangent.
+Tensor polygamma_values(int64_t n, const Tensor& x) {
+  const double sign = n % 2 == 0 ? -1 : 1, infinity = std::numeric_limits<double>::infinity();
+  const Tensor negative = lt(x, 0.0), zeta = hurwitz_zeta(n + 1, where(negative, sub(1.0, x), x));
+  const Tensor positive = mul(zeta, sign * std::tgamma(static_cast<double>(n + 1)));
+  // The cosine is the sine of what is missing to a half: 0 there, and exact around it.
+  const Tensor rest = where(negative, from_nearest(x), 0.5), size = abs(rest);
+  const Tensor cotangent = with_sign_of(rest, div(sin(mul(sub(0.5, size), pi)), sin(mul(size, pi))));
+  const std::vector<double> powers = derivative_of_cotangent(n);
+  Tensor wall = full_like(x, powers[0]);
+  for (size_t i = 1; i < powers.size(); ++i) wall = add(mul(wall, cotangent), powers[i]);
+  const Tensor mirrored = sub(mul(positive, -sign), mul(wall, pi));
+  const Tensor is_pole = logical_and(le(x, 0.0), eq(floor(x), x));
+  return where(is_pole, sign * infinity, where(negative, mirrored, positive));
+}
+
+}  // namespace
+
+Tensor polygamma(int64_t n, const Tensor& x) {
+  if (n < 0) base::fail("polygamma", "there is no derivative number {}", n);
+  if (n == 0) return digamma(x);
+  return real_function(
+      x, "polygamma", [n](const Tensor& w) { return n == 1 ? trigamma(w) : polygamma_values(n, w); },
+      [n](const Tensor& w) { return polygamma(n + 1, w); });
+}
+Tensor Tensor::polygamma(int64_t n) const { return tenon::polygamma(n, *this); }
+
+Tensor mvlgamma(const Tensor& x, int64_t p) {
+  if (p < 1) base::fail("mvlgamma", "needs one dim or more, not {}", p);
+  return record::in_wide(x.to(record::real_type(x.dtype())), [p](const Tensor& w) {
+    Tensor total = lgamma(w);
+    for (int64_t i = 1; i < p; ++i) total = add(total, lgamma(sub(w, static_cast<double>(i) / 2)));
+    return add(total, static_cast<double>(p * (p - 1)) / 4 * std::log(pi));
+  });
+}
 
 // ---- running sums of exponentials ----
 

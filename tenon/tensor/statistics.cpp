@@ -118,6 +118,90 @@ Tensor nanmedian(const Tensor& x) {
   return record::shared_evenly("nanmedian", x, nanmedian(x.detach().flatten(), 0).first);
 }
 
+// In sorted order equal elements are runs: the first one of the longest.
+std::pair<Tensor, Tensor> mode(const Tensor& x, int64_t dim, bool keepdim) {
+  if (record::is_single("mode", x, dim)) {
+    const auto [values, indices] = mode(x.reshape({1}), 0, true);
+    return {values.reshape({}), indices.reshape({})};
+  }
+  const size_t axis = record::axis("mode", dim, x.shape().size());
+  require_size("mode", x, axis);
+  const int64_t n = x.shape()[axis];
+  const auto [sorted, order] = sort(x.detach(), dim);
+  Dims along(x.shape().size(), 1);
+  along[axis] = n;
+  const Tensor place = arange(n, Options(DType::i64, x.device())).reshape(along).expand(x.shape());
+  const Tensor begins = ne(sorted, roll(sorted, 1, static_cast<int64_t>(axis)));
+  const Tensor start = cummax(where(begins, place, 0), dim).first;  // the first place begins a run whatever it is
+  const Tensor last = inside(argmax(sub(place, start), dim, true), n);
+  return picked(x, dim, inside(gather(order, dim, last), n), keepdim);
+}
+
+namespace {
+
+// Slopes along one dim. Places have the shape of a vector, a distance that of a number.
+Tensor gradient_along(const Tensor& x, int64_t dim, const Tensor& spacing, int64_t edge_order) {
+  const int64_t n = x.size(dim);
+  if (n < edge_order + 1)
+    fail("gradient", "edges of order {} need {} elements, and dim {} has {}", edge_order, edge_order + 1, dim, n);
+  const auto at = [&](int64_t i) { return x.narrow(dim, i, 1); };
+  if (spacing.dim() == 0) {
+    Tensor first = sub(at(1), at(0)), last = sub(at(n - 1), at(n - 2));
+    if (edge_order == 2) {
+      first = sub(mul(sub(at(1), at(0)), 1.5), mul(sub(at(2), at(1)), 0.5));
+      last = sub(mul(sub(at(n - 1), at(n - 2)), 1.5), mul(sub(at(n - 2), at(n - 3)), 0.5));
+    }
+    const Tensor inner = mul(sub(x.narrow(dim, 2, n - 2), x.narrow(dim, 0, n - 2)), 0.5);
+    return div(cat({first, inner, last}, dim), spacing);
+  }
+  if (spacing.dim() != 1 || spacing.numel() != n)
+    fail("gradient", "dim {} has {} elements, and the places given for it have the shape {}", dim, n,
+         ir::to_string(spacing.shape()));
+  Dims along(x.shape().size(), 1);
+  along[static_cast<size_t>(dim)] = n - 1;
+  const Tensor apart = diff(spacing).reshape(along);
+  const Tensor slope = div(sub(x.narrow(dim, 1, n - 1), x.narrow(dim, 0, n - 1)), apart);
+  const auto slope_at = [&](int64_t i) { return slope.narrow(dim, i, 1); };
+  const auto apart_at = [&](int64_t i) { return apart.narrow(dim, i, 1); };
+  // The parabola through three points has the slope of each of its halves in the middle of that.
+  const Tensor before = apart.narrow(dim, 0, n - 2), behind = apart.narrow(dim, 1, n - 2);
+  const Tensor inner = div(add(mul(slope.narrow(dim, 0, n - 2), behind), mul(slope.narrow(dim, 1, n - 2), before)),
+                           add(before, behind));
+  Tensor first = slope_at(0), last = slope_at(n - 2);
+  if (edge_order == 2) {
+    const auto beyond = [&](int64_t edge, int64_t next) {
+      const Tensor share = div(apart_at(edge), add(apart_at(edge), apart_at(next)));
+      return add(slope_at(edge), mul(sub(slope_at(edge), slope_at(next)), share));
+    };
+    first = beyond(0, 1);
+    last = beyond(n - 2, n - 3);
+  }
+  return cat({first, inner, last}, dim);
+}
+
+}  // namespace
+
+std::vector<Tensor> gradient(const Tensor& given, std::span<const Tensor> spacing, const Axes& dims,
+                             int64_t edge_order) {
+  if (edge_order != 1 && edge_order != 2) fail("gradient", "edge_order is 1 or 2, not {}", edge_order);
+  const DType dtype = record::real_type(given.dtype());
+  const Tensor x = given.to(accumulator(dtype));  // 16-bit types are rounded once
+  Dims wanted(dims.begin(), dims.end());
+  if (wanted.empty()) wanted = ir::iota_dims(x.shape().size());
+  record::axes("gradient", wanted, x.shape().size());  // fails where a dim appears twice
+  if (!spacing.empty() && spacing.size() != wanted.size())
+    fail("gradient", "{} spacings are given for {} dims", spacing.size(), wanted.size());
+  const Tensor one = ones({}, Options(x.dtype(), x.device()));
+  std::vector<Tensor> slopes;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const auto dim = static_cast<int64_t>(record::axis("gradient", wanted[i], x.shape().size()));
+    const Tensor& apart = spacing.empty() ? one : spacing[i];
+    record::require_same_device("gradient", x, apart);
+    slopes.push_back(gradient_along(x, dim, apart.to(accumulator(apart.dtype())), edge_order).to(dtype));
+  }
+  return slopes;
+}
+
 Tensor histc(const Tensor& given, int64_t bins, double low, double high) {
   record::require_float("histc", given);
   if (bins < 1) fail("histc", "needs bins, not {} of them", bins);
@@ -171,41 +255,76 @@ Between between(const Operand& q, int64_t n, std::string_view how, const Options
 
 }  // namespace
 
-Tensor quantile(const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim,
-                std::string_view interpolation) {
-  record::require_float("quantile", x);
+namespace {
+
+// Of the elements of each row that are numbers, which stand first. Rows without any give NaN.
+Tensor quantile_of_numbers(const Tensor& rows, const Operand& q, std::string_view how) {
+  const Tensor sorted = sort(rows, -1).first;
+  const Options options(rows.dtype(), rows.device());
+  const Tensor shares = q.is_tensor() ? q.tensor().to(rows.dtype()).flatten() : full({1}, q.number(), options);
+  const Tensor count = sum(logical_not(isnan(rows.detach())), {-1}, true).to(rows.dtype());
+  const Tensor position = clamp(mul(shares, sub(count, 1.0)), 0.0, {});
+  const Tensor low = how == "nearest" ? round(position) : how == "higher" ? ceil(position) : floor(position);
+  const bool is_between = how == "linear" || how == "midpoint";
+  const auto picked_at = [&](const Tensor& place) {
+    return gather(sorted, -1, inside(place.to(DType::i64), rows.size(-1)));
+  };
+  const Tensor below = picked_at(low);
+  if (!is_between) return below;
+  const Tensor high = ceil(position);
+  return lerp(below, picked_at(high), how == "linear" ? sub(position, low) : mul(sub(high, low), 0.5));
+}
+
+Tensor quantile_of(std::string_view op, const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim,
+                   std::string_view interpolation, bool leaves_nan_out) {
+  record::require_float(op, x);
   const bool is_known = interpolation == "linear" || interpolation == "lower" || interpolation == "higher" ||
                         interpolation == "nearest" || interpolation == "midpoint";
   if (!is_known) {
-    fail("quantile", "interpolation is \"linear\", \"lower\", \"higher\", \"nearest\" or \"midpoint\", not \"{}\"",
+    fail(op, "interpolation is \"linear\", \"lower\", \"higher\", \"nearest\" or \"midpoint\", not \"{}\"",
          interpolation);
   }
   if (!q.is_tensor() && !(q.number().as_double() >= 0 && q.number().as_double() <= 1))
-    fail("quantile", "q must lie in 0..1, got {}", q.number().as_double());
+    fail(op, "q must lie in 0..1, got {}", q.number().as_double());
   if (q.is_tensor() && (q.tensor().dim() > 1 || !is_float(q.tensor().dtype())))
-    fail("quantile", "q is a number or a vector of them, got {}{}", name(q.tensor().dtype()),
+    fail(op, "q is a number or a vector of them, got {}{}", name(q.tensor().dtype()),
          ir::to_string(q.tensor().shape()));
   const bool along = dim && x.dim() > 0;
-  if (dim && x.dim() == 0) record::is_single("quantile", x, *dim);
+  if (dim && x.dim() == 0) record::is_single(op, x, *dim);
   const Tensor rows = along ? movedim(x, *dim, -1) : x.flatten();
   const size_t axis = rows.shape().size() - 1;
-  if (rows.shape()[axis] == 0) fail("quantile", "a dim of shape {} is empty", ir::to_string(x.shape()));
+  if (rows.shape()[axis] == 0) fail(op, "a dim of shape {} is empty", ir::to_string(x.shape()));
   const int64_t n = rows.shape()[axis];
-  const Tensor sorted = sort(rows, -1).first;
-  const auto [low, high, weight] = between(q, n, interpolation, Options(x.dtype(), x.device()));
-  const Tensor below = index_select(sorted, -1, low), above = index_select(sorted, -1, high);
-  Tensor made = lerp(below, above, weight);
-  const Tensor largest = sorted.narrow(-1, n - 1, 1);
-  made = where(isnan(largest), largest, made);
+  Tensor made;
+  if (leaves_nan_out) {
+    made = quantile_of_numbers(rows, q, interpolation);
+  } else {
+    const Tensor sorted = sort(rows, -1).first;
+    const auto [low, high, weight] = between(q, n, interpolation, Options(x.dtype(), x.device()));
+    const Tensor below = index_select(sorted, -1, low), above = index_select(sorted, -1, high);
+    const Tensor largest = sorted.narrow(-1, n - 1, 1);
+    made = where(isnan(largest), largest, lerp(below, above, weight));
+  }
   // The shares come first, then what is left of x.
   const bool has_shares = q.is_tensor() && q.tensor().dim() == 1;
   made = has_shares ? movedim(made, -1, 0) : made.squeeze(-1);
   if (!keepdim) return made;
   const int64_t lead = has_shares ? 1 : 0;
-  if (along) return made.unsqueeze(lead + static_cast<int64_t>(record::axis("quantile", *dim, x.shape().size())));
+  if (along) return made.unsqueeze(lead + static_cast<int64_t>(record::axis(op, *dim, x.shape().size())));
   Dims shape(x.shape().size(), 1);
   if (has_shares) shape.insert(shape.begin(), made.size(0));
   return made.reshape(shape);
+}
+
+}  // namespace
+
+Tensor quantile(const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim,
+                std::string_view interpolation) {
+  return quantile_of("quantile", x, q, dim, keepdim, interpolation, false);
+}
+Tensor nanquantile(const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim,
+                   std::string_view interpolation) {
+  return quantile_of("nanquantile", x, q, dim, keepdim, interpolation, true);
 }
 
 namespace {

@@ -222,11 +222,17 @@ class Tensor {
   Tensor& add_(const Operand& other, Number alpha = 1);
   Tensor sub(const Operand& other, Number alpha = 1) const;
   Tensor& sub_(const Operand& other, Number alpha = 1);
+  Tensor subtract(const Operand& other, Number alpha = 1) const;
+  Tensor& subtract_(const Operand& other, Number alpha = 1);
   Tensor rsub(const Operand& other, Number alpha = 1) const;
   Tensor mul(const Operand& other) const;
   Tensor& mul_(const Operand& other);
+  Tensor multiply(const Operand& other) const;
+  Tensor& multiply_(const Operand& other);
   Tensor div(const Operand& other, std::optional<std::string_view> rounding_mode = {}) const;
   Tensor& div_(const Operand& other, std::optional<std::string_view> rounding_mode = {});
+  Tensor divide(const Operand& other, std::optional<std::string_view> rounding_mode = {}) const;
+  Tensor& divide_(const Operand& other, std::optional<std::string_view> rounding_mode = {});
   Tensor true_divide(const Operand& other) const;
   Tensor& true_divide_(const Operand& other);
   Tensor floor_divide(const Operand& other) const;
@@ -235,6 +241,10 @@ class Tensor {
   Tensor& remainder_(const Operand& other);
   Tensor fmod(const Operand& other) const;
   Tensor& fmod_(const Operand& other);
+  Tensor gcd(const Tensor& other) const;
+  Tensor& gcd_(const Tensor& other);
+  Tensor lcm(const Tensor& other) const;
+  Tensor& lcm_(const Tensor& other);
   Tensor pow(const Operand& exponent) const;
   Tensor& pow_(const Operand& exponent);
   Tensor float_power(const Operand& exponent) const;
@@ -248,6 +258,8 @@ class Tensor {
   Tensor minimum(const Operand& other) const;
   Tensor atan2(const Operand& other) const;
   Tensor& atan2_(const Operand& other);
+  Tensor arctan2(const Operand& other) const;
+  Tensor& arctan2_(const Operand& other);
   Tensor hypot(const Operand& other) const;
   Tensor& hypot_(const Operand& other);
   Tensor fmax(const Tensor& other) const;
@@ -276,14 +288,24 @@ class Tensor {
   Tensor& eq_(const Operand& other);
   Tensor ne(const Operand& other) const;
   Tensor& ne_(const Operand& other);
+  Tensor not_equal(const Operand& other) const;
+  Tensor& not_equal_(const Operand& other);
   Tensor lt(const Operand& other) const;
   Tensor& lt_(const Operand& other);
+  Tensor less(const Operand& other) const;
+  Tensor& less_(const Operand& other);
   Tensor le(const Operand& other) const;
   Tensor& le_(const Operand& other);
+  Tensor less_equal(const Operand& other) const;
+  Tensor& less_equal_(const Operand& other);
   Tensor gt(const Operand& other) const;
   Tensor& gt_(const Operand& other);
+  Tensor greater(const Operand& other) const;
+  Tensor& greater_(const Operand& other);
   Tensor ge(const Operand& other) const;
   Tensor& ge_(const Operand& other);
+  Tensor greater_equal(const Operand& other) const;
+  Tensor& greater_equal_(const Operand& other);
   Tensor logical_and(const Operand& other) const;
   Tensor& logical_and_(const Operand& other);
   Tensor logical_or(const Operand& other) const;
@@ -356,10 +378,16 @@ class Tensor {
   Tensor& tan_();
   Tensor asin() const;
   Tensor& asin_();
+  Tensor arcsin() const;
+  Tensor& arcsin_();
   Tensor acos() const;
   Tensor& acos_();
+  Tensor arccos() const;
+  Tensor& arccos_();
   Tensor atan() const;
   Tensor& atan_();
+  Tensor arctan() const;
+  Tensor& arctan_();
   Tensor sinh() const;
   Tensor& sinh_();
   Tensor cosh() const;
@@ -368,10 +396,16 @@ class Tensor {
   Tensor& tanh_();
   Tensor asinh() const;
   Tensor& asinh_();
+  Tensor arcsinh() const;
+  Tensor& arcsinh_();
   Tensor acosh() const;
   Tensor& acosh_();
+  Tensor arccosh() const;
+  Tensor& arccosh_();
   Tensor atanh() const;
   Tensor& atanh_();
+  Tensor arctanh() const;
+  Tensor& arctanh_();
   Tensor erf() const;
   Tensor& erf_();
   Tensor erfc() const;
@@ -382,6 +416,12 @@ class Tensor {
   Tensor& lgamma_();
   Tensor digamma() const;
   Tensor& digamma_();
+  /// The n-th derivative of digamma.
+  Tensor polygamma(int64_t n) const;
+  Tensor mvlgamma(int64_t p) const;
+  Tensor& mvlgamma_(int64_t p);
+  Tensor i0() const;
+  Tensor& i0_();
   Tensor logit(std::optional<double> eps = {}) const;
   Tensor& logit_(std::optional<double> eps = {});
   Tensor floor() const;
@@ -394,6 +434,8 @@ class Tensor {
   Tensor& round_(int64_t decimals);
   Tensor trunc() const;
   Tensor& trunc_();
+  Tensor fix() const;
+  Tensor& fix_();
   Tensor frac() const;
   Tensor& frac_();
   Tensor sinc() const;
@@ -472,8 +514,11 @@ class Tensor {
   Tensor nanmedian() const;
   std::pair<Tensor, Tensor> nanmedian(int64_t dim, bool keepdim = false) const;
   std::pair<Tensor, Tensor> kthvalue(int64_t k, int64_t dim = -1, bool keepdim = false) const;
+  std::pair<Tensor, Tensor> mode(int64_t dim = -1, bool keepdim = false) const;
   Tensor quantile(const Operand& q, std::optional<int64_t> dim = {}, bool keepdim = false,
                   std::string_view interpolation = "linear") const;
+  Tensor nanquantile(const Operand& q, std::optional<int64_t> dim = {}, bool keepdim = false,
+                     std::string_view interpolation = "linear") const;
   std::pair<Tensor, Tensor> sort(int64_t dim = -1, bool descending = false, bool stable = true) const;
   Tensor argsort(int64_t dim = -1, bool descending = false, bool stable = true) const;
   std::pair<Tensor, Tensor> topk(int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true) const;
@@ -491,9 +536,11 @@ class Tensor {
   Tensor unflatten(int64_t dim, const Dims& sizes) const;
   Tensor permute(const Dims& dims) const;
   Tensor transpose(int64_t dim0, int64_t dim1) const;
+  Tensor swapdims(int64_t dim0, int64_t dim1) const;
   Tensor swapaxes(int64_t axis0, int64_t axis1) const;
   Tensor t() const;
   Tensor movedim(const Axes& source, const Axes& destination) const;
+  Tensor moveaxis(const Axes& source, const Axes& destination) const;
   Tensor expand(const Dims& shape) const;
   /// Expanded to the shape of another.
   Tensor expand_as(const Tensor& other) const;
@@ -514,6 +561,7 @@ class Tensor {
   std::vector<Tensor> chunk(int64_t chunks, int64_t dim = 0) const;
   std::vector<Tensor> unbind(int64_t dim = 0) const;
   Tensor unfold(int64_t dimension, int64_t size, int64_t step) const;
+  Tensor as_strided(const Dims& size, const Dims& stride, std::optional<int64_t> storage_offset = {}) const;
 
   // Other arrangements: copies
   Tensor flip(const Axes& dims) const;
@@ -532,6 +580,8 @@ class Tensor {
   Tensor diag(int64_t diagonal = 0) const;
   Tensor diag_embed(int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) const;
   Tensor trace() const;
+  Tensor renorm(double p, int64_t dim, double maxnorm) const;
+  Tensor& renorm_(double p, int64_t dim, double maxnorm);
 
   // Indexing
   Tensor gather(int64_t dim, const Tensor& index) const;
@@ -554,6 +604,10 @@ class Tensor {
                         bool include_self = true) const;
   Tensor& scatter_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
                           bool include_self = true);
+  Tensor index_reduce(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                      bool include_self = true) const;
+  Tensor& index_reduce_(int64_t dim, const Tensor& index, const Tensor& source, std::string_view reduce,
+                        bool include_self = true);
   Tensor select_scatter(const Tensor& src, int64_t dim, int64_t index) const;
   Tensor slice_scatter(const Tensor& src, int64_t dim = 0, std::optional<int64_t> start = {},
                        std::optional<int64_t> end = {}, int64_t step = 1) const;
