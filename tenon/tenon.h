@@ -44,6 +44,8 @@
 #include "tenon/nn/attention.h"
 #include "tenon/nn/containers.h"
 #include "tenon/nn/convolution.h"
+#include "tenon/nn/ctc_loss.h"
+#include "tenon/nn/embedding_bag.h"
 #include "tenon/nn/functional.h"
 #include "tenon/nn/images.h"
 #include "tenon/nn/init.h"

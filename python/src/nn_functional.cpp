@@ -235,6 +235,49 @@ void bind_stateless(py::module_& f) {
         "The p-norm of a difference along the last dim.");
 }
 
+// Lengths of sequences: a tensor, wherever it lies, or a list.
+Tensor lengths_on(Device device, const py::object& given) {
+  if (is_tensor(given.ptr())) return tensor_in(given.ptr()).to(device);
+  const Dims lengths = dims_of(given.ptr(), "a length or a list of lengths");
+  const std::vector<int64_t> values(lengths.begin(), lengths.end());
+  return from_vector(values, {static_cast<int64_t>(values.size())}, Options(DType::i64, device));
+}
+
+nn::BagMode bag_mode_of(const std::string& mode) {
+  if (mode == "sum") return nn::BagMode::sum;
+  if (mode == "mean") return nn::BagMode::mean;
+  if (mode == "max") return nn::BagMode::max;
+  throw_value_error(fmt::format("there is no mode '{}'; there are 'sum', 'mean' and 'max'", mode));
+}
+
+void bind_bags_and_sequences(py::module_& f) {
+  f.def(
+      "bilinear",
+      [](const Tensor& x, const Tensor& y, const Tensor& w, const std::optional<Tensor>& b) {
+        return nn::bilinear(x, y, w, or_none(b));
+      },
+      "input1"_a, "input2"_a, "weight"_a, "bias"_a = py::none(), "input1 @ weight[i] @ input2 for each i, plus bias.");
+  f.def(
+      "embedding_bag",
+      [](const Tensor& index, const Tensor& weight, const std::optional<Tensor>& offsets, const std::string& mode,
+         const std::optional<Tensor>& each, bool include_last, std::optional<int64_t> padding) {
+        return nn::embedding_bag(
+            weight, index, {or_none(offsets), bag_mode_of(mode), or_none(each), include_last, padding});
+      },
+      "input"_a, "weight"_a, "offsets"_a = py::none(), "mode"_a = "mean", "per_sample_weights"_a = py::none(),
+      "include_last_offset"_a = false, "padding_idx"_a = py::none(), "Sums, means or maxima of rows of weight.");
+  f.def(
+      "ctc_loss",
+      [](const Tensor& log_probs, const Tensor& targets, const py::object& inputs, const py::object& lengths,
+         int64_t blank, const std::string& reduction, bool zero_infinity) {
+        const Device device = log_probs.device();
+        return nn::ctc_loss(log_probs, targets.to(device), lengths_on(device, inputs), lengths_on(device, lengths),
+                            {blank, reduction_of(reduction), zero_infinity});
+      },
+      "log_probs"_a, "targets"_a, "input_lengths"_a, "target_lengths"_a, "blank"_a = 0, "reduction"_a = "mean",
+      "zero_infinity"_a = false, "Of sequences whose labels are given without their places.");
+}
+
 void bind_losses(py::module_& f) {
   const auto plain = [&](const char* name, Tensor (*loss)(const Tensor&, const Tensor&, nn::Reduction),
                          const char* doc) {
@@ -543,6 +586,7 @@ void bind_init(py::module_& i) {
 void bind_functional(py::module_& m) {
   py::module_ f = m.def_submodule("functional");
   bind_stateless(f);
+  bind_bags_and_sequences(f);
   bind_losses(f);
   bind_likelihoods(f);
   bind_images(f);

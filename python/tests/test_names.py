@@ -35,6 +35,106 @@ class Checked(unittest.TestCase):
         self.assertNotIn("\n", str(caught.exception))
 
 
+class OtherNames(Checked):
+    def test_functions_have_pytorchs_other_names(self):
+        x = tenon.tensor([[0.5, -0.25], [0.125, 0.75]])
+        for other, name in {"arcsin": "asin", "arccos": "acos", "arctan": "atan", "arcsinh": "asinh", "arctanh": "atanh", "fix": "trunc",
+                            "absolute": "abs", "negative": "neg"}.items():
+            for place in (tenon, tenon.Tensor):
+                self.assertHolds(getattr(place, other)(x), getattr(tenon, name)(x).tolist())
+            self.assertHolds(getattr(x.clone(), other + "_")(), getattr(tenon, name)(x).tolist())
+        y = tenon.tensor([2.0, -0.25])
+        for other, name in {"multiply": "mul", "divide": "div", "subtract": "sub", "arctan2": "atan2", "greater": "gt", "greater_equal": "ge",
+                            "less": "lt", "less_equal": "le", "not_equal": "ne"}.items():
+            wanted = getattr(tenon, name)(x, y).tolist()
+            self.assertHolds(getattr(tenon, other)(x, y), wanted)
+            self.assertHolds(getattr(x, other)(y), wanted)
+            self.assertHolds(getattr(x.clone(), other + "_")(y), wanted)
+        self.assertHolds(tenon.divide(x, 0.25, rounding_mode="floor"), [[2, -1], [0, 3]])
+        self.assertHolds(tenon.arccosh(x + 2), tenon.acosh(x + 2).tolist())
+        self.assertEqual(tenon.moveaxis(tenon.ones(2, 3, 4), 0, -1).shape, (3, 4, 2))
+        self.assertEqual(tenon.ones(2, 3).swapdims(0, 1).shape, (3, 2))
+        self.assertHolds(tenon.row_stack((y, y)), [y.tolist()] * 2)
+
+    def test_shapes_are_changed_in_place(self):
+        x = tenon.arange(6).reshape(2, 3)
+        for change, shape in ((lambda: x.transpose_(0, 1), (3, 2)), (lambda: x.swapaxes_(0, 1), (2, 3)), (lambda: x.swapdims_(-1, 0), (3, 2)),
+                              (lambda: x.t_(), (2, 3)), (lambda: x.unsqueeze_(0), (1, 2, 3)), (lambda: x.squeeze_(), (2, 3))):
+            self.assertIs(change(), x)
+            self.assertEqual(x.shape, shape)
+        self.refuses(tenon.Error, tenon.ones(2, 2, requires_grad=True).transpose_, 0, 1)
+
+    def test_special_functions(self):
+        x = tenon.tensor([0.25, 1.0, 3.0])
+        special = tenon.special
+        self.assertClose(special.i0(x), [1.01568615, 1.26606588, 4.88079259])
+        self.assertClose(special.i1(x) * (-x).exp(), special.i1e(x).tolist())
+        self.assertClose(special.ndtri(special.ndtr(x)), x.tolist(), 4)
+        self.assertClose(special.log_ndtr(x), special.ndtr(x).log().tolist())
+        self.assertClose(special.erfcx(x), ((x * x).exp() * special.erfc(x)).tolist())
+        self.assertClose(special.polygamma(1, x), tenon.polygamma(n=1, input=x).tolist())
+        self.assertClose(special.multigammaln(x + 1, 2), x.add(1).mvlgamma(p=2).tolist())
+        self.assertClose(special.xlog1py(x, x), (x * x.log1p()).tolist())
+        self.assertClose(special.entr(x), (-x * x.log()).tolist())
+        self.assertClose(special.gammaln(x), tenon.lgamma(x).tolist())
+
+    def test_gradient(self):
+        x = tenon.tensor([[1.0, 2, 4], [3, 5, 8]])
+        self.assertHolds(tenon.gradient(x, dim=1)[0], [[1, 1.5, 2], [2, 2.5, 3]])
+        self.assertHolds(tenon.gradient(x, spacing=2, dim=(1,))[0], [[0.5, 0.75, 1], [1, 1.25, 1.5]])
+        rows, columns = tenon.gradient(x, spacing=[tenon.tensor([0.0, 2]), tenon.tensor([1.0, 2, 4])])
+        self.assertHolds(rows, [[1, 1.5, 2]] * 2)
+        self.assertClose(columns, [[1, 1, 1], [2, 1.8333333, 1.5]])
+        self.assertEqual([one.shape for one in tenon.gradient(x, spacing=[1, 2.5])], [(2, 3)] * 2)
+        self.refuses(tenon.Error, tenon.gradient, x, edge_order=2)
+        self.refuses(tenon.Error, tenon.gradient, x, spacing=[1, 2, 3])
+
+    def test_as_strided_shares_memory(self):
+        x = tenon.arange(9)
+        x.as_strided((2, 2), (3, 1), 1)[0, 0] = 7
+        self.assertHolds(x, [0, 7, 2, 3, 4, 5, 6, 7, 8])
+        self.assertHolds(x.as_strided((3, 3), (1, 1)), [[0, 7, 2], [7, 2, 3], [2, 3, 4]])
+        self.assertEqual(x.as_strided((), ()).item(), 0)
+        self.refuses(tenon.Error, x.as_strided, (2, 3), (1, 9))
+        self.refuses(tenon.Error, x.as_strided, (2,), (-1,))
+
+
+class Layers(Checked):
+    def test_embedding_bag(self):
+        layer = nn.EmbeddingBag(4, 3, mode="sum", padding_idx=-1)
+        self.assertEqual((layer.padding_idx, layer.weight[3].tolist()), (3, [0, 0, 0]))
+        rows = layer(tenon.tensor([[0, 1], [2, 3]]))
+        self.assertClose(rows, [(layer.weight[0] + layer.weight[1]).tolist(), layer.weight[2].tolist()])
+        rows.sum().backward()
+        self.assertHolds(layer.weight.grad, [[1] * 3] * 3 + [[0] * 3])
+        taken = nn.EmbeddingBag.from_pretrained(tenon.ones(4, 2), mode="max")
+        self.assertFalse(taken.weight.requires_grad)
+        self.assertHolds(taken(tenon.tensor([0, 1, 2]), tenon.tensor([0, 3])), [[1, 1], [0, 0]])
+        self.refuses(ValueError, nn.EmbeddingBag, 4, 3, max_norm=1.0)
+        self.refuses(ValueError, F.embedding_bag, tenon.tensor([[0]]), tenon.ones(2, 2), mode="median")
+
+    def test_bilinear(self):
+        layer = nn.Bilinear(3, 4, 5)
+        self.assertEqual(list(layer.state_dict()), ["weight", "bias"])
+        x, y = tenon.randn(2, 6, 3), tenon.randn(2, 6, 4)
+        self.assertClose(layer(x, y), (tenon.einsum("bti,oij,btj->bto", x, layer.weight, y) + layer.bias).tolist(), 4)
+        self.assertLess(layer.weight.abs().max().item(), 3**-0.5)
+        self.assertIsNone(nn.Bilinear(3, 4, 5, bias=False).bias)
+
+    def test_ctc_loss(self):
+        x = tenon.randn(6, 2, 4).log_softmax(2)
+        loss = nn.CTCLoss(blank=1, reduction="none")
+        rows = loss(x, tenon.tensor([[0, 2], [3, 3]]), (6, 5), (2, 1))
+        joined = loss(x, tenon.tensor([0, 2, 3]), tenon.tensor([6, 5]), tenon.tensor([2, 1]))
+        self.assertClose(rows, joined.tolist())
+        self.assertClose(F.ctc_loss(x, tenon.tensor([[0, 2], [3, 3]]), (6, 5), (2, 1), blank=1), (rows / tenon.tensor([2, 1])).mean().tolist())
+
+    def test_channel_shuffle(self):
+        x = tenon.arange(4).reshape(1, 4, 1)
+        self.assertHolds(nn.ChannelShuffle(2)(x).flatten(), [0, 2, 1, 3])
+        self.refuses(tenon.Error, F.channel_shuffle, x, 3)
+
+
 class Places(Checked):
     def test_indices_of_triangles(self):
         self.assertHolds(tenon.tril_indices(3, 2), [[0, 1, 1, 2, 2], [0, 0, 1, 0, 1]])

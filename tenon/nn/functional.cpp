@@ -79,6 +79,25 @@ Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return add(matmul(x, weight), bias);
 }
 
+Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& weight, const Tensor& bias) {
+  if (weight.dim() != 3) base::fail("bilinear", "weight must be (out, m, n), got {}", ir::to_string(weight.shape()));
+  const int64_t outputs = weight.size(0), rows = weight.size(1), columns = weight.size(2);
+  bool fits = x.dim() > 0 && x.dim() == y.dim() && x.size(-1) == rows && y.size(-1) == columns;
+  for (int64_t i = 0; fits && i + 1 < x.dim(); ++i) fits = x.size(i) == y.size(i);
+  if (!fits)
+    base::fail("bilinear", "inputs {} and {} do not fit a weight of {}", ir::to_string(x.shape()),
+               ir::to_string(y.shape()), ir::to_string(weight.shape()));
+  if (bias.defined() && bias.shape() != Dims{outputs})
+    base::fail("bilinear", "bias {} does not fit {} outputs", ir::to_string(bias.shape()), outputs);
+  const int64_t count = ir::count(x.shape()) / std::max<int64_t>(rows, 1);
+  const Tensor left = matmul(x.reshape({count, rows}), weight.permute({1, 0, 2}).reshape({rows, outputs * columns}));
+  const Tensor products = matmul(left.reshape({count, outputs, columns}), y.reshape({count, columns, 1}));
+  Dims shape = x.shape();
+  shape.back() = outputs;
+  const Tensor made = products.reshape(shape);
+  return bias.defined() ? add(made, bias) : made;
+}
+
 Tensor embedding(const Tensor& weight, const Tensor& index) {
   if (weight.dim() != 2)
     base::fail("embedding", "weight must be (count, width), got {}", ir::to_string(weight.shape()));

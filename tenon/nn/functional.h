@@ -11,6 +11,8 @@ namespace tenon::nn {
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
 /// x (..., in) times weight (in, out), plus bias (out).
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
+/// x (..., m) times weight (out, m, n) times y (..., n) for each of `out`, plus bias (out).
+Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& weight, const Tensor& bias = Tensor());
 /// Rows of weight (count, width) picked by index.
 Tensor embedding(const Tensor& weight, const Tensor& index);
 /// Normalises over the trailing dims, whose sizes are those of `weight` or, without one, `shape`.

@@ -23,10 +23,10 @@ globals().update({name: value for name, value in vars(_tenon._nn).items()
 from . import functional, init  # noqa: E402,F401
 from .module import Buffer, Module, ModuleDict, ModuleList, Parameter, ParameterDict, ParameterList, Sequential  # noqa: E402,F401
 from .layers import (  # noqa: E402,F401
-    AdaptiveMaxPool1d, AdaptiveMaxPool2d, AlphaDropout, Dropout1d, Dropout2d, GRUCell, LogSoftmax, LSTMCell, PReLU, RNNCell,
+    AdaptiveMaxPool1d, AdaptiveMaxPool2d, AlphaDropout, Bilinear, ChannelShuffle, Dropout1d, Dropout2d, EmbeddingBag, GRUCell, LogSoftmax, LSTMCell, PReLU, RNNCell,
     Unflatten, UpsamplingBilinear2d, UpsamplingNearest2d, summary)
 from .loss_layers import (  # noqa: E402,F401
-    GaussianNLLLoss, KLDivLoss, MultiLabelMarginLoss, MultiLabelSoftMarginLoss, PoissonNLLLoss, TripletMarginWithDistanceLoss)
+    CTCLoss, GaussianNLLLoss, KLDivLoss, MultiLabelMarginLoss, MultiLabelSoftMarginLoss, PoissonNLLLoss, TripletMarginWithDistanceLoss)
 from .activations import (  # noqa: E402,F401
     CELU, GLU, SELU, CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, CosineSimilarity, Fold, Hardshrink,
     Hardsigmoid, Hardtanh, InstanceNorm1d, InstanceNorm2d, LocalResponseNorm, LogSigmoid, PairwiseDistance, PixelShuffle, PixelUnshuffle, ReflectionPad1d,

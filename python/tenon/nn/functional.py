@@ -3,7 +3,7 @@
 from .. import _tenon
 from .. import checks as _checks
 from .._tenon import (  # noqa: F401
-    gelu, glu, hardshrink, log_softmax, logsigmoid, one_hot, prelu, sigmoid, softmax, softmin, softplus, softshrink, softsign, tanh,
+    channel_shuffle, gelu, glu, hardshrink, log_softmax, logsigmoid, one_hot, pdist, prelu, sigmoid, softmax, softmin, softplus, softshrink, softsign, tanh,
     tanhshrink)
 
 from .reductions import check_reduction as _check_reduction
@@ -127,6 +127,14 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if not -weight.shape[0] <= padding_idx < weight.shape[0]:
         raise ValueError(f"padding_idx {padding_idx} is none of {weight.shape[0]} rows")
     return _tenon.where((input == padding_idx % weight.shape[0]).unsqueeze(-1), rows.detach(), rows)
+
+
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", sparse=False,
+                  per_sample_weights=None, include_last_offset=False, padding_idx=None) -> "Tensor":
+    """Sums, means or maxima of rows of a matrix: of a row of input each, or of what lies between two offsets."""
+    if max_norm is not None or scale_grad_by_freq:
+        raise ValueError("embedding_bag() has neither max_norm nor scale_grad_by_freq")
+    return _tenon._nn.functional.embedding_bag(input, weight, offsets, mode, per_sample_weights, include_last_offset, padding_idx)
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None) -> "Tensor":

@@ -97,6 +97,97 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
+class ChannelShuffle(Module):
+    """The channels, which are in groups, in an order in which each group has some of all."""
+
+    def __init__(self, groups):
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input):
+        return F.channel_shuffle(input, self.groups)
+
+    def extra_repr(self):
+        return f"groups={self.groups}"
+
+
+class Bilinear(Module):
+    """input1 @ weight[i] @ input2 for each of the outputs, plus bias.
+
+    >>> from tenon import nn, ones
+    >>> nn.Bilinear(3, 4, 5)(ones(2, 3), ones(2, 4)).shape
+    (2, 5)
+    """
+
+    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        if in1_features < 1:
+            raise ValueError(f"Bilinear() needs an input at least, not {in1_features}")
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        self.weight = Parameter(_tenon.zeros(out_features, in1_features, in2_features, device=device, dtype=dtype))
+        self.bias = Parameter(_tenon.zeros(out_features, device=device, dtype=dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws the parameters anew, as when the layer was made."""
+        bound = 1 / math.sqrt(self.in1_features)
+        for one in self.parameters():
+            one.detach().uniform_(-bound, bound)
+
+    def forward(self, input1, input2):
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+                f"bias={self.bias is not None}")
+
+
+class EmbeddingBag(Module):
+    """Sums, means or maxima of rows of a table: of a row of input each, or of what lies between two offsets.
+
+    >>> from tenon import nn, tensor
+    >>> nn.EmbeddingBag(10, 3, mode="sum")(tensor([1, 2, 4, 5]), tensor([0, 3])).shape
+    (2, 3)
+    """
+
+    def __init__(self, num_embeddings, embedding_dim, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", sparse=False,
+                 _weight=None, include_last_offset=False, padding_idx=None, device=None, dtype=None):
+        super().__init__()
+        if max_norm is not None or scale_grad_by_freq:
+            raise ValueError("EmbeddingBag() has neither max_norm nor scale_grad_by_freq")
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError(f"padding_idx {padding_idx} is none of {num_embeddings} rows")
+        self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
+        self.include_last_offset = include_last_offset
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        given = _tenon.zeros(num_embeddings, embedding_dim, device=device, dtype=dtype) if _weight is None else _weight
+        self.weight = Parameter(given)
+        if _weight is None:
+            self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws the table anew, as when the layer was made."""
+        drawn = self.weight.detach().normal_()
+        if self.padding_idx is not None:
+            drawn[self.padding_idx].zero_()
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, **settings):
+        """An EmbeddingBag with the rows of a matrix; freeze: they are not trained."""
+        if embeddings.ndim != 2:
+            raise ValueError(f"a matrix of embeddings is needed, not {tuple(embeddings.shape)}")
+        made = cls(*embeddings.shape, _weight=embeddings.detach(), **settings)
+        made.weight.requires_grad_(not freeze)
+        return made
+
+    def forward(self, input, offsets=None, per_sample_weights=None):
+        return F.embedding_bag(input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights,
+                               include_last_offset=self.include_last_offset, padding_idx=self.padding_idx)
+
+    def extra_repr(self):
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"
+
+
 class PReLU(Module):
     """x, or weight * x below 0: one weight for all, or one for each channel."""
 

@@ -62,6 +62,19 @@ class GaussianNLLLoss(_Loss):
         return F.gaussian_nll_loss(input, target, var, **self._settings())
 
 
+class CTCLoss(_Loss):
+    """Of sequences whose labels are given without their places; zero_infinity: targets that do not fit count 0."""
+
+    _names = ("blank", "reduction", "zero_infinity")
+
+    def __init__(self, blank=0, reduction="mean", zero_infinity=False):
+        super().__init__()
+        self._set(blank=blank, reduction=reduction, zero_infinity=zero_infinity)
+
+    def forward(self, log_probs, targets, input_lengths, target_lengths):
+        return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, **self._settings())
+
+
 class MultiLabelMarginLoss(_Loss):
     """How far classes that are none of a sample's come near those that are."""
 
