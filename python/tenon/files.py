@@ -18,12 +18,16 @@ def save(tensors, path, metadata=None):
     .safetensors; .npy for one tensor, .npz for several. Any other name, .pt, .ckpt or none, is that of a file which
     torch.load reads. It also takes checkpoints: dicts in dicts and lists, with numbers, texts and None beside the tensors;
     a module is its state dict there. An open file, an io.BytesIO say, gets one of PyTorch's.
+
+    The file is written beside what is there, and takes its place when it is whole. A symbolic link stays one, and what it leads
+    to is replaced.
     """
     if isinstance(path, dict) or isinstance(path, _tenon.Tensor):
         tensors, path = path, tensors
     if hasattr(path, "write"):
         return _checkpoints.write(path, tensors.state_dict() if isinstance(tensors, _tenon._nn.Module) else tensors)
     kind = os.path.splitext(os.fspath(path))[1]
+    path = _tenon._behind_links(os.fspath(path))
     if isinstance(tensors, _tenon._nn.Module):
         if kind == ".safetensors":
             return _tenon._nn.save_module(path, tensors)

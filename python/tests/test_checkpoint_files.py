@@ -69,6 +69,36 @@ class Writing(InFolder):
         self.assertFalse(os.path.exists(left))
         self.assertEqual(tenon.load(self.path)["w"].tolist(), [1, 1])
 
+    def test_a_link_stays_and_what_it_leads_to_is_replaced(self):
+        os.mkdir(os.path.join(self.folder, "runs"))
+        for kind in ("pt", "safetensors", "npy", "npz"):
+            target, link = os.path.join(self.folder, "runs", "step_10." + kind), os.path.join(self.folder, "latest." + kind)
+            os.symlink(os.path.join("runs", "step_10." + kind), link)
+            for value in (1.0, 2.0):  # first to a file that is not there yet
+                given = tenon.full((2,), value)
+                tenon.save(given if kind == "npy" else {"w": given}, link)
+                found = tenon.load(target)
+                self.assertEqual((found if kind == "npy" else found["w"]).tolist(), [value] * 2)
+            self.assertTrue(os.path.islink(link))
+            self.assertFalse(os.path.islink(target))
+        self.assertEqual(len(os.listdir(os.path.join(self.folder, "runs"))), 4)
+
+    def test_links_in_a_circle_are_refused(self):
+        os.symlink("b.pt", self.path)
+        os.symlink("a.pt", os.path.join(self.folder, "b.pt"))
+        with self.assertRaisesRegex(tenon.Error, r"^\[save\] .*a\.pt: cannot be written: its links lead in a circle"):
+            tenon.save({"w": tenon.ones(2)}, self.path)
+
+    def test_links_of_strangers_in_a_folder_of_all_users_are_refused(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can make a link that is somebody else's")
+        os.chmod(self.folder, 0o1777)
+        os.symlink("victim.pt", self.path)
+        os.lchown(self.path, 12345, 12345)
+        with self.assertRaisesRegex(tenon.Error, "it is a link that another user has put into"):
+            tenon.save({"w": tenon.ones(2)}, self.path)
+        self.assertEqual(os.listdir(self.folder), ["a.pt"])
+
     def test_an_open_file_gets_the_same_bytes(self):
         import io
 
@@ -80,6 +110,17 @@ class Writing(InFolder):
 
 
 class Reading(InFolder):
+    def test_a_name_in_an_archive_of_numpy_that_is_no_text_is_one_line(self):
+        path = os.path.join(self.folder, "a.npz")
+        tenon.save({"name": tenon.ones(2)}, path)
+        with open(path, "rb") as file:
+            content = file.read()
+        with open(path, "wb") as file:
+            file.write(content.replace(b"name.npy", b"n\xff\xfee.npy"))
+        with self.assertRaises(tenon.Error) as caught:
+            tenon.load(path)
+        self.assertEqual(str(caught.exception), f'[npz] {path}: the name "n\\xff\\xfee.npy" in the archive is not valid UTF-8')
+
     def test_takes_all_from_one_save(self):
         def value(number):
             return {"epoch": number, "w": tenon.full((10,), float(number))}
