@@ -1,5 +1,7 @@
 """Compares `import tenon` with PyTorch on PyTorch's own operator samples: run.py [--only NAME ...] [--jobs N] [--most N]
 
+What is expected is what PyTorch 2.15 gives; in 2.11, for instance, gradients of clamp and fmax are others at their bounds.
+
 Each entry of torch.testing's table runs in a process of its own, with a limit of memory and of time for each sample: what
 crashes or hangs is counted and the samples after it still run. Prints a table of what differs, and ends with 1 where a value,
 shape, dtype or gradient is wrong, an error input is accepted or a process crashed, unless known_differences.py names the sample,

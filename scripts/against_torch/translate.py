@@ -21,7 +21,7 @@ class NotTranslated(Exception):
 def to_tenon(value, made):
     """A value with every tensor replaced; `made` maps ids of PyTorch's tensors, so that one that is given twice stays one."""
     if isinstance(value, torch.Tensor):
-        if value.dtype not in DTYPES or value.layout is not torch.strided or value.is_quantized:
+        if value.dtype not in DTYPES or value.layout is not torch.strided or value.is_quantized or value.is_meta:
             raise NotTranslated
         if id(value) not in made:
             plain = value.detach()
