@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tenon/io/links.h"
 #include "tenon/io/npy.h"
 #include "tenon/io/safetensors.h"
 #include "tenon/tensor/creation.h"
@@ -44,6 +45,22 @@ TEST_F(Files, APipeIsNotReadAsAFile) {
   ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(refusal_by("test", path("pipe"), [&] { MappedFile::open("test", path("pipe")); }),
             "is not a regular file but a pipe; write it to one first");
+}
+
+TEST_F(Files, ALinkLeadsToTheFileThatIsToBeWritten) {
+  write("target", "old");
+  fs::create_directory(folder_ / "runs");
+  fs::create_symlink("target", path("one"));
+  fs::create_symlink(path("one"), path("two"));
+  fs::create_symlink("runs/nowhere", path("dangling"));
+  EXPECT_EQ(fs::canonical(behind_links("test", path("two"))), fs::canonical(path("target")));
+  EXPECT_EQ(behind_links("test", path("dangling")), folder_ / "runs/nowhere");
+  EXPECT_EQ(behind_links("test", path("target")), path("target"));
+  EXPECT_EQ(behind_links("test", "/dev/stdout"), fs::path("/dev/stdout"));  // which the writer refuses
+  fs::create_symlink("b", path("a"));
+  fs::create_symlink("a", path("b"));
+  EXPECT_EQ(refusal_by("test", path("a"), [&] { behind_links("test", path("a")); }),
+            "cannot be written: its links lead in a circle, or there are too many");
 }
 
 TEST_F(Files, ALinkIsReplacedAndNotWhatItLeadsTo) {

@@ -169,6 +169,13 @@ TEST_F(Npy, ArchiveOfNothingComesBack) {
   EXPECT_TRUE(load_npz(path("arrays.npz")).empty());
 }
 
+TEST_F(Npy, NamesInArchivesAreText) {
+  save_npz(path("arrays.npz"), {{"name", ones({2})}});
+  std::string broken = content_of(path("arrays.npz"));
+  for (size_t at = 0; (at = broken.find("name.npy", at)) != std::string::npos; ++at) broken.replace(at, 2, "\xff\xfe");
+  EXPECT_EQ(npz_refusal(broken), "the name \"\\xff\\xfeme.npy\" in the archive is not valid UTF-8");
+}
+
 TEST_F(Npy, DamageInAnArchiveIsFoundByItsChecksum) {
   save_npz(path("arrays.npz"), {{"w", ones({100})}});
   std::string broken = content_of(path("arrays.npz"));
