@@ -26,6 +26,7 @@ class Builder {
   uint32_t add_shared(Scalar element, uint32_t count);
   uint32_t add_array(Scalar element, uint32_t count);
   void set_numbers(uint32_t numbers) { kernel_.numbers = numbers; }
+  void set_resident(uint32_t blocks) { kernel_.resident = blocks; }
 
   // Values.
   Id u32(uint64_t value) { return constant(Scalar::u32, value); }

@@ -145,6 +145,7 @@ struct KernelIr {
   std::string name;
   uint32_t threads = 1;   // of a block
   uint32_t subgroup = 0;  // threads that hold a matrix tile together, where there are any
+  uint32_t resident = 1;  // blocks for which a processor is to have registers; compilers may not know how to see to it
   std::vector<KernelBuffer> buffers;
   uint32_t numbers = 0;
   std::vector<KernelArray> shared, arrays;

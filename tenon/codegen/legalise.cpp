@@ -58,6 +58,7 @@ class Rewriter {
   Rewriter(const KernelIr& kernel, const Lacks& lacks)
       : kernel_(kernel), lacks_(lacks), b_(kernel.name, kernel.threads), made_(kernel.code.size()) {
     b_.set_numbers(kernel.numbers);
+    b_.set_resident(kernel.resident);
     if (kernel.subgroup > 0) b_.use_tiles(kernel.subgroup);
     for (const KernelBuffer& buffer : kernel.buffers)
       b_.add_buffer(is_missing(lacks, buffer.element) ? Scalar::u32 : buffer.element, buffer.is_written,

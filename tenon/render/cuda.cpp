@@ -176,13 +176,20 @@ std::string bitcast(Scalar from, Scalar to, std::string_view value) {
   return fmt::format("({}){}", at(kValues, to), value);
 }
 
-std::string several(Scalar element, uint32_t width) {
+std::string vector_of(Scalar element, uint32_t width) {
   return fmt::format("Several<{}, {}>", at(kElements, element), width);
+}
+
+// Halves are read as words: of a half by itself the compiler makes three instructions before it is a float, of the upper
+// one of a word one.
+std::string several(Scalar element, uint32_t width) {
+  return element == Scalar::u16 ? vector_of(Scalar::u32, width / 2) : vector_of(element, width);
 }
 
 std::string zeros(Scalar element, uint32_t width) { return several(element, width) + "{}"; }
 
 std::string component(Scalar element, std::string_view value, uint32_t i) {
+  if (element == Scalar::u16) return fmt::format("{}.s[{}] {}", value, i / 2, i % 2 == 0 ? "& 0xffffu" : ">> 16");
   return c_value(kValues, element, fmt::format("{}.s[{}]", value, i));
 }
 
@@ -205,7 +212,7 @@ std::string store(const KernelIr& kernel, const Uses&, const Inst& inst, std::st
     return fmt::format("{} = {};", place(kernel, inst, index), c_element(kElements, element, values[0]));
   std::string all;
   for (const std::string& value : values) all += (all.empty() ? "" : ", ") + c_element(kElements, element, value);
-  const std::string type = several(element, static_cast<uint32_t>(values.size()));
+  const std::string type = vector_of(element, static_cast<uint32_t>(values.size()));
   return fmt::format("*({}*)(b{} + {}) = {}{{{}}};", type, inst.slot, c_index(kValues, kernel, inst, index), type, all);
 }
 
@@ -247,7 +254,8 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.tiles) text += kTiles;
   if (uses.tile_packs || uses.pairs) text += kPairs;
 
-  text += fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(", kernel.threads, kernel.name);
+  const std::string resident = kernel.resident > 1 ? fmt::format(", {}", kernel.resident) : "";
+  text += fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}(", kernel.threads, resident, kernel.name);
   std::string pointers;
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     const auto& buffer = kernel.buffers[i];

@@ -60,6 +60,24 @@ TEST(RowKernels, ColumnsOf8192RowsAreSummedBy256Blocks) {
   EXPECT_EQ(made.dispatches[0].blocks[0], 256u);
 }
 
+TEST(RowKernels, AProcessorHasRoomForTwoBlocksThatHoldColumnSums) {
+  EXPECT_EQ(codegen::lower(scaled_by_sum(8192, 1024, true), gpu()).dispatches[0].kernel.resident, 2u);
+  EXPECT_EQ(codegen::lower(scaled_by_sum(8192, 1024, false), gpu()).dispatches[0].kernel.resident, 1u);
+  EXPECT_EQ(codegen::lower(scaled_by_sum(8192, 1536, true), gpu()).dispatches[0].kernel.resident, 1u);  // has it anyway
+}
+
+// Of 1024 parts, of which each of 16 threads takes 64.
+TEST(RowKernels, PartsOfColumnsAreAskedFor16AtATime) {
+  ir::LoopNest nest = scaled_by_sum(32768, 1024, true);
+  nest.column_blocks = 1024;
+  const codegen::Module made = codegen::lower(nest, gpu());
+  std::vector<bool> unrolled;
+  for (const Inst& inst : made.dispatches.at(1).kernel.code) {
+    if (inst.kind == Inst::Kind::loop) unrolled.push_back(inst.bits == static_cast<uint64_t>(codegen::Unroll::always));
+  }
+  EXPECT_EQ(unrolled, (std::vector<bool>{false, true, false}));  // pieces, a piece, and the lanes at the end
+}
+
 TEST(RowKernels, PartsOfColumnsHave32RowsOrMore) {
   EXPECT_EQ(codegen::schedule_columns(scaled_by_sum(100, 8, true)).part, 32);
   EXPECT_EQ(codegen::schedule_columns(scaled_by_sum(1 << 16, 8, true)).part, 128);

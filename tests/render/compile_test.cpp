@@ -132,6 +132,24 @@ TEST(Glsl, PlacesOfVectorsAreCountedInVectors) {
   EXPECT_TRUE(has("/ 4u];")) << source;  // what cannot be told is divided
 }
 
+// Of a half by itself the compiler makes three instructions before it is a float.
+TEST(Cuda, HalvesAreReadAsWords) {
+  codegen::Builder b("halves", 32);
+  const uint32_t from = b.add_buffer(Scalar::u16, false), to = b.add_buffer(Scalar::u16, true);
+  const Id at = b.mul(b.thread(), b.u32(8));
+  b.store_several(to, at, b.load_several(from, at, 8));
+  b.set_resident(2);
+  const std::string source = render(b.finish(), Language::cuda);
+  const auto has = [&](std::string_view text) { return source.find(text) != std::string::npos; };
+  EXPECT_TRUE(has("__launch_bounds__(32, 2) halves(")) << source;
+  EXPECT_TRUE(has("= *(const Several<unsigned, 4>*)(b0 + ")) << source;
+  EXPECT_TRUE(has(".s[3] & 0xffffu;")) << source;
+  EXPECT_TRUE(has(".s[3] >> 16;")) << source;
+  if (const Nvrtc nvrtc = open_nvrtc()) {
+    EXPECT_EQ(compile_cuda(nvrtc, source), "");
+  }
+}
+
 TEST(Glsl, EightHalvesAreOneAccess) {
   codegen::Builder b("halves", 32);
   const uint32_t from = b.add_buffer(Scalar::u16, false), to = b.add_buffer(Scalar::u16, true);
