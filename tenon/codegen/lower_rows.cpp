@@ -13,6 +13,9 @@ namespace tenon::codegen {
 using base::ceil_div;
 using ir::Instr;
 
+// Of rows that are too long to be held, on one processor.
+constexpr uint32_t kLongRowThreads = 1024;
+
 Lowering::Threads Lowering::threads_of(Writing& to) const {
   const Id thread = to.b.thread(), size = to.b.u32(shape_.threads);
   return {shape_.lanes == 1 ? thread : to.b.mod(thread, size),
@@ -108,7 +111,7 @@ void Lowering::hold_loads(Writing& to, Held& held) {
       return std::find(stage.per_element.begin(), stage.per_element.end(), i) != stage.per_element.end();
     });
     const auto of_step = static_cast<uint32_t>(shape_.vector * bytes / 4);
-    if (readers < 2 || words + of_step * shape_.steps > RowSchedule::kHeldWords) continue;
+    if (readers < 2 || words + of_step * shape_.steps > RowSchedule::kKeptWords) continue;
     words += of_step * shape_.steps;
     const Scalar word = bytes == 2 ? Scalar::u32 : in_memory(instr.dtype);
     for (uint32_t k = 0; k < of_step; ++k) held.loads[i].push_back(to.b.add_array(word, shape_.steps));
@@ -379,6 +382,10 @@ void Lowering::add_rows() {
   const Id is_there = rows_ % shape_.lanes == 0 ? kNoValue : to.b.less(row, to.w.index_of(rows_));
   enter_row(to, row, is_there);
   write_constants(to);
+  // Of what is written over, a compiler keeps nothing from stage to stage: it needs no more registers than two blocks
+  // have, and left alone takes fewer and waits for memory. The rest it may keep, which is quicker than a second block.
+  if (!shape_.holds_row() && !nest_.in_place.empty())
+    to.b.set_resident(std::max(1u, kLongRowThreads / shape_.block()));
   const Held held = hold_values(to);
   write_row(to, held, threads, is_there, nullptr);
   finish(to, {ceil_div(rows_, shape_.lanes), 1, 1});

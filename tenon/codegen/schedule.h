@@ -37,6 +37,9 @@ struct RowSchedule {
   /// Words of a thread for loads that several stages read, where it cannot hold all values: with 1024 threads a block
   /// there are 64 registers.
   static constexpr uint32_t kHeldWords = 32;
+  /// And of rows that are too long to be held, whose blocks have 512: with more words, a processor has room for one
+  /// block only.
+  static constexpr uint32_t kKeptWords = 16;
 };
 RowSchedule schedule_rows(int64_t row_size, const ir::Limits& limits);
 
