@@ -457,8 +457,8 @@ Tensor gaussian_nll_loss(const Tensor& x, const Tensor& target, const Operand& v
   constexpr std::string_view kOp = "gaussian_nll_loss";
   if (!variance.is_tensor() && variance.number().as_double() < 0)
     base::fail(kOp, "a variance is 0 or more, not {}", variance.number().as_double());
-  const Options like(x.dtype(), x.device());
-  Tensor given = variance.is_tensor() ? variance.tensor() : full(x.shape(), variance.number(), like);
+  const Options options_of_x(x.dtype(), x.device());
+  Tensor given = variance.is_tensor() ? variance.tensor() : full(x.shape(), variance.number(), options_of_x);
   if (given.shape() != x.shape()) {
     bool fits = given.dim() == x.dim();
     for (int64_t i = 0; fits && i < x.dim(); ++i) fits = given.size(i) == x.size(i) || given.size(i) == 1;
