@@ -39,6 +39,8 @@ _16 = "float16 bfloat16"
 KNOWN = (
     Known("sort", "wrong gradient", _16, r"\[8000\]", _TIES),
     Known("topk", "wrong gradient", "bfloat16", r"\[5, 10, 5\], 3", _TIES),
+    Known("gradient", "wrong gradient", "float16", r"\[3, 3, 3\]\), dim=\(0, -1\)",
+          "backward() of several results is a pass for each, whose gradients are rounded to 16 bits before they are added"),
     Known("mode", "wrong gradient", _16, r"\[3000\]", _TIES),
     Known("as_strided.partial_views", "wrong value", "float32 float64 float16 bfloat16 int64 int32 uint8 bool", "storage_offset=0",
           "what is shown is a part of a larger memory, and what Tenon is given is a copy of that part alone"),
