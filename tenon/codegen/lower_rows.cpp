@@ -384,8 +384,7 @@ void Lowering::add_rows() {
   write_constants(to);
   // Of what is written over, a compiler keeps nothing from stage to stage: it needs no more registers than two blocks
   // have, and left alone takes fewer and waits for memory. The rest it may keep, which is quicker than a second block.
-  if (!shape_.holds_row() && !nest_.in_place.empty())
-    to.b.set_resident(std::max(1u, kLongRowThreads / shape_.block()));
+  if (!shape_.holds_row() && !nest_.in_place.empty()) to.b.set_resident(std::max(1u, kLongRowThreads / shape_.block()));
   const Held held = hold_values(to);
   write_row(to, held, threads, is_there, nullptr);
   finish(to, {ceil_div(rows_, shape_.lanes), 1, 1});

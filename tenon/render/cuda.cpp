@@ -180,8 +180,8 @@ std::string vector_of(Scalar element, uint32_t width) {
   return fmt::format("Several<{}, {}>", at(kElements, element), width);
 }
 
-// Halves are read as words: of a half by itself the compiler makes three instructions before it is a float, of the upper
-// one of a word one.
+// Halves are read as words: of a half by itself the compiler makes three instructions before it is a float, of the
+// upper one of a word one.
 std::string several(Scalar element, uint32_t width) {
   return element == Scalar::u16 ? vector_of(Scalar::u32, width / 2) : vector_of(element, width);
 }
@@ -255,7 +255,8 @@ std::string file(const KernelIr& kernel, const Uses& uses, std::string_view body
   if (uses.tile_packs || uses.pairs) text += kPairs;
 
   const std::string resident = kernel.resident > 1 ? fmt::format(", {}", kernel.resident) : "";
-  text += fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}(", kernel.threads, resident, kernel.name);
+  text +=
+      fmt::format("extern \"C\" __global__ void __launch_bounds__({}{}) {}(", kernel.threads, resident, kernel.name);
   std::string pointers;
   for (size_t i = 0; i < kernel.buffers.size(); ++i) {
     const auto& buffer = kernel.buffers[i];
