@@ -190,6 +190,13 @@ void bind_gradients(py::module_& m) {
       "only_inputs"_a = true, "allow_unused"_a = py::none(), "is_grads_batched"_a = false,
       "materialize_grads"_a = false,
       "The gradients of the outputs' sum with respect to the inputs. The graph is always kept, as with retain_graph.");
+  m.def("_backward", [](const std::vector<Tensor>& tensors, const py::list& given, bool retain, bool create) {
+    std::vector<Tensor> gradients;
+    for (const py::handle& gradient : given)
+      gradients.push_back(Convert<std::optional<Tensor>>::from(gradient.ptr()).value_or(Tensor()));
+    const Released others_run;
+    backward(tensors, gradients, retain, create);
+  });
   m.def("_apply", [](const std::string& name, const py::object& forward, const py::object& backward,
                      const std::vector<Tensor>& inputs) {
     const SavingFunction function{

@@ -190,10 +190,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):
     """Adds the gradients of several values to every leaf below them."""
     tensors = _checks.several_tensors("backward", tensors)
     given = [grad_tensors] if grad_tensors is None or isinstance(grad_tensors, _tenon.Tensor) else list(grad_tensors)
-    given += [None] * (len(tensors) - len(given))
-    for i, (tensor, gradient) in enumerate(zip(tensors, given)):
-        keeps = retain_graph or create_graph or i + 1 < len(tensors)
-        tensor.backward(gradient, retain_graph=bool(keeps), create_graph=create_graph)
+    _tenon._backward(tensors, given, bool(create_graph if retain_graph is None else retain_graph), create_graph)
 
 
 def gradcheck(func, inputs, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True, **_):

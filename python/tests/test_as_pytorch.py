@@ -119,6 +119,20 @@ class Gradients(unittest.TestCase):
         tenon.autograd.backward([x.sum(), (x * x).sum()])
         self.assertEqual(w.grad.tolist(), [21, 21])
 
+    def test_backward_of_several_values_is_one_pass(self):
+        w, seen = tenon.tensor([1., 2.], requires_grad=True), []
+        w.register_hook(lambda g: seen.append(g.tolist()))
+        a, b = w * 3, w * w
+        tenon.autograd.backward([a.sum(), b], [None, tenon.tensor([1., 10.])])
+        self.assertEqual((w.grad.tolist(), seen), ([5, 43], [[5, 43]]))
+        self.assertRaisesRegex(tenon.Error, "used up", b.backward, tenon.ones(2))
+        with self.assertRaisesRegex(tenon.Error, "2 gradients are too many for 1 tensors"):
+            tenon.autograd.backward([w.sum()], [None, None])
+        with self.assertRaisesRegex(tenon.Error, "pass its gradient"):
+            tenon.autograd.backward([w.sum(), w * 2])
+        tenon.autograd.backward(w.sum(), retain_graph=True)
+        self.assertEqual(w.grad.tolist(), [6, 44])
+
     def test_autocast_of_a_device(self):
         x = tenon.ones(2, 2)
         with tenon.autocast("cpu", dtype=tenon.float16):

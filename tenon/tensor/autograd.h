@@ -48,6 +48,11 @@ std::vector<Tensor> grad(std::span<const Tensor> outputs, std::span<const Tensor
                          const GradOptions& options = {});
 Tensor grad(const Tensor& output, const Tensor& input, bool create_graph = false);
 
+/// backward() of several tensors in one pass: what they give a leaf is added up before its hooks see it. A gradient that is
+/// left out, or not defined, is 1, of a tensor of one element.
+void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients = {}, bool retain_graph = false,
+              bool create_graph = false);
+
 /// A function with its own gradient rule. Tensors that the rule needs are inputs too, if only to be given no gradient:
 /// one that it captured would be read as it is by then, and a weight whose gradient comes of the function would never
 /// be freed, because each keeps the other.

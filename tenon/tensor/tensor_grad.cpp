@@ -172,36 +172,59 @@ void Tensor::zero_grad() {
   if (impl_->leaf) set_grad_of(impl_->leaf, Tensor());
 }
 
-void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) {
-  if (impl_ && impl_->history_released) {
+namespace {
+
+void require_start(const Tensor& x, const Tensor& gradient, const TensorImpl* impl) {
+  if (impl && impl->history_released) {
     fail("backward", "the graph of this tensor was used up by an earlier backward(); pass retain_graph to keep it");
   }
-  if (!value_of(*this).needs_grad()) fail("backward", "this tensor does not depend on any that requires grad");
-  if (!gradient.defined() && numel() != 1) {
-    fail("backward", "a tensor of shape {} is not a single number: pass its gradient", ir::to_string(shape()));
+  if (!value_of(x).needs_grad()) fail("backward", "this tensor does not depend on any that requires grad");
+  if (!gradient.defined() && x.numel() != 1) {
+    fail("backward", "a tensor of shape {} is not a single number: pass its gradient", ir::to_string(x.shape()));
   }
-  if (gradient.defined() && gradient.shape() != shape()) {
-    fail("backward", "a gradient of shape {} does not fit {}", ir::to_string(gradient.shape()), ir::to_string(shape()));
-  }
-  if (gradient.defined() && gradient.device() != device()) {
+  if (!gradient.defined()) return;
+  if (gradient.shape() != x.shape())
+    fail("backward", "a gradient of shape {} does not fit {}", ir::to_string(gradient.shape()), ir::to_string(x.shape()));
+  if (gradient.device() != x.device())
     fail("backward", "a gradient on {} does not fit a tensor on {}; move it with to()", gradient.device().name(),
-         device().name());
+         x.device().name());
+}
+
+}  // namespace
+
+void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients, bool retain_graph,
+              bool create_graph) {
+  if (gradients.size() > tensors.size())
+    fail("backward", "{} gradients are too many for {} tensors", gradients.size(), tensors.size());
+  std::vector<ir::Value> roots, seeds;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor &x = tensors[i], none, &gradient = i < gradients.size() ? gradients[i] : none;
+    TensorImpl* impl = impl_of(x).get();
+    require_start(x, gradient, impl);
+    roots.push_back(value_of(x));
+    seeds.push_back(gradient.defined() ? ir::cast(record::in(gradient), x.dtype()) : ir::full_like(roots.back(), 1));
+    if (impl->retained) note_retained(*impl, roots.back());
   }
-  const ir::Value root = value_of(*this);
-  const ir::Value seed = gradient.defined() ? ir::cast(record::in(gradient), dtype()) : ir::full_like(root, 1);
-  if (impl_->retained) note_retained(*impl_, root);
-  const std::vector<ir::Value> wanted = autodiff::params_below({&root, 1});
-  const std::vector<ir::Value> grads = gradients_and_retained({&root, 1}, {&seed, 1}, wanted, create_graph);
+  const std::vector<ir::Value> wanted = autodiff::params_below(roots);
+  const std::vector<ir::Value> grads = gradients_and_retained(roots, seeds, wanted, create_graph);
   const auto kept = [&](const ir::Value& value) { return create_graph ? value : ir::detach(value); };
   for (size_t i = 0; i < wanted.size(); ++i) {
     const auto leaf = leaf_of(wanted[i]);
     if (leaf && grads[i])
       accumulate(leaf, kept(leaf->hooks ? leaf->hooks->applied(0, grads[i]) : grads[i]), create_graph);
   }
-  if (retain_graph || create_graph || is_param(root)) return;
-  if (const Trace* trace = Trace::current(); trace && (trace->is_outside(*impl_) || impl_->root)) return;
-  impl_->value = exec::settle(ir::detach(root));
-  impl_->history_released = true;
+  if (retain_graph || create_graph) return;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    TensorImpl& impl = *impl_of(tensors[i]);
+    if (is_param(roots[i])) continue;
+    if (const Trace* trace = Trace::current(); trace && (trace->is_outside(impl) || impl.root)) continue;
+    impl.value = exec::settle(ir::detach(roots[i]));
+    impl.history_released = true;
+  }
+}
+
+void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) {
+  tenon::backward({this, 1}, {&gradient, 1}, retain_graph, create_graph);
 }
 
 }  // namespace tenon

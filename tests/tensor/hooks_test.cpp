@@ -41,6 +41,23 @@ TEST(Hooks, SeeTheGradientOfAllUsesOnce) {
   EXPECT_EQ(read(w.grad()), Reals({12, 12}));
 }
 
+TEST(Hooks, OfALeafSeeWhatSeveralTensorsGiveItAddedUp) {
+  Tensor w = weight();
+  std::vector<Reals> seen;
+  w.register_hook([&](const Tensor& g) {
+    seen.push_back(read(g));
+    return Tensor();
+  });
+  const std::vector<Tensor> tensors{sum(w * 3), w * w}, gradients{Tensor(), tensor({1., 10.}, float64)};
+  backward(tensors, gradients);
+  EXPECT_EQ(read(w.grad()), Reals({5, 43}));
+  EXPECT_EQ(seen, std::vector<Reals>({{5, 43}}));
+  EXPECT_EQ(text_of([&] { Tensor(tensors[1]).backward(gradients[1]); }),
+            "[backward] the graph of this tensor was used up by an earlier backward(); pass retain_graph to keep it");
+  EXPECT_EQ(text_of([&] { backward(std::vector{sum(w)}, gradients); }),
+            "[backward] 2 gradients are too many for 1 tensors");
+}
+
 TEST(Hooks, RunInOrderUntilTheyAreRemoved) {
   Tensor w = weight(), h = w * 1.5;
   HookHandle first = h.register_hook([](const Tensor& g) { return g + 1; });
