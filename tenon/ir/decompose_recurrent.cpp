@@ -42,7 +42,7 @@ Value at(const Value& x, std::initializer_list<int64_t> index) {
 }
 
 // Pieces of one size behind each other: each is written where it belongs.
-Value joined(const std::vector<Value>& pieces, const Dims& shape) {
+Value joined_steps(const std::vector<Value>& pieces, const Dims& shape) {
   const int64_t total = count(shape), size = count(pieces[0].shape());
   if (total == 0 || pieces.size() == 1) return reshape(pieces[0], shape);
   int64_t begin = 0;
@@ -78,11 +78,11 @@ struct Pass {
   Value input(int64_t gate, int64_t t) const {
     return at(inputs, {attrs.cell == Cell::gru ? (gate + 1) % 3 : gate, t});
   }
-  Value product(int64_t gate, int64_t t) const {
+  Value of_state(int64_t gate, int64_t t) const {
     const Value share = at(made.products[static_cast<size_t>(t)], {gate});
     return bias ? plus(share, expand(reshape(at(bias, {gate}), {1, hidden}), {batch, hidden})) : share;
   }
-  Value sum(int64_t gate, int64_t t) const { return plus(input(gate, t), product(gate, t)); }
+  Value sum(int64_t gate, int64_t t) const { return plus(input(gate, t), of_state(gate, t)); }
   const Value& state_before(const std::vector<Value>& states, const Value& first, int64_t step) const {
     return step == 0 ? first : states[static_cast<size_t>(time(step - 1))];
   }
@@ -107,7 +107,7 @@ struct GruGates {
   GruGates(const Pass& p, int64_t t)
       : r(sigmoid(p.sum(0, t))),
         z(sigmoid(p.sum(1, t))),
-        hidden_n(p.product(2, t)),
+        hidden_n(p.of_state(2, t)),
         n(tanh(plus(p.input(2, t), times(r, hidden_n)))) {}
 };
 
@@ -149,11 +149,11 @@ std::vector<Value> decompose_recurrent(std::span<const Value> operands, const Re
   std::vector<Value> sequence = p.made.h;
   sequence.insert(attrs.reverse ? sequence.end() : sequence.begin(), p.h0);
   const auto last = static_cast<size_t>(p.time(p.steps - 1));
-  std::vector<Value> results{joined(sequence, {p.steps + 1, p.batch, p.hidden}), p.made.h[last]};
+  std::vector<Value> results{joined_steps(sequence, {p.steps + 1, p.batch, p.hidden}), p.made.h[last]};
   if (attrs.has_cells()) results.push_back(p.made.c[last]);
   if (attrs.keeps && attrs.has_products())
-    results.push_back(joined(p.made.products, {p.steps, p.gates, p.batch, p.hidden}));
-  if (attrs.keeps && attrs.has_cells()) results.push_back(joined(p.made.c, {p.steps, p.batch, p.hidden}));
+    results.push_back(joined_steps(p.made.products, {p.steps, p.gates, p.batch, p.hidden}));
+  if (attrs.keeps && attrs.has_cells()) results.push_back(joined_steps(p.made.c, {p.steps, p.batch, p.hidden}));
   if (told) *told = std::move(p.made);
   return results;
 }
@@ -214,7 +214,7 @@ std::vector<Value> decompose_recurrent_backward(std::span<const Value> operands,
       d = {attrs.cell == Cell::relu ? where(less(full_like(h, 0), h), g, full_like(g, 0)) : slope_of_tanh(g, h)};
     }
     for (size_t k = 0; k < kinds; ++k) pieces[k * steps + now] = d[k] = cast(d[k], wide);
-    const Value joint = joined(d, {static_cast<int64_t>(kinds), p.batch, p.hidden});
+    const Value joint = joined_steps(d, {static_cast<int64_t>(kinds), p.batch, p.hidden});
     const Dims every_gate{p.gates, p.batch, p.hidden};
     const Value all = is_gru ? shrink(joint, {1, 0, 0}, every_gate, {1, 1, 1}) : joint;
     const Value back = p.multiplied(all, p.weights, wide);  // (gates, batch, hidden), to be added up
@@ -223,7 +223,7 @@ std::vector<Value> decompose_recurrent_backward(std::span<const Value> operands,
     dh = added(added(through, direct), passed_h);
   }
   if (of_states) dh = plus(dh, at(of_states, {attrs.reverse ? p.steps : 0}));
-  std::vector<Value> results{joined(pieces, {static_cast<int64_t>(kinds), p.steps, p.batch, p.hidden}), dh};
+  std::vector<Value> results{joined_steps(pieces, {static_cast<int64_t>(kinds), p.steps, p.batch, p.hidden}), dh};
   if (attrs.has_cells()) results.push_back(dc);
   return results;
 }

@@ -9,7 +9,7 @@
 namespace tenon::ir {
 namespace {
 
-Value made(Op op, Operands inputs, Attrs attrs) { return {Node::make(op, std::move(inputs), std::move(attrs)), 0}; }
+Value node_of(Op op, Operands inputs, Attrs attrs) { return {Node::make(op, std::move(inputs), std::move(attrs)), 0}; }
 
 // Few sums of very many numbers leave threads idle and lose digits one by one: they are made of sums of kPart numbers.
 // Decided by the shape alone, so that a value does not depend on what it is evaluated with.
@@ -75,12 +75,12 @@ std::optional<Value> split_sum(const Value& x, const Dims& axes) {
   const int64_t part = part_of(length, x.dtype() == DType::f64 ? kPartOfF64 : kPart), parts = length / part;
   const Value flat = reshape(permute(x, order), {rows, length});
   const Value even = parts * part == length ? flat : shrink(flat, {0, 0}, {rows, parts * part}, {1, 1});
-  const Value sums = made(Op::sum, {reshape(even, {rows, parts, part})}, AxesAttrs{{2}});
+  const Value sums = node_of(Op::sum, {reshape(even, {rows, parts, part})}, AxesAttrs{{2}});
   const std::optional<Value> of_parts = x.dtype() == DType::f64 ? split_sum(sums, {1}) : std::nullopt;
-  const Value total = reshape(of_parts ? *of_parts : made(Op::sum, {sums}, AxesAttrs{{1}}), {rows});
+  const Value total = reshape(of_parts ? *of_parts : node_of(Op::sum, {sums}, AxesAttrs{{1}}), {rows});
   if (parts * part == length) return reshape(total, result);
   const Value rest = shrink(flat, {0, parts * part}, {rows, length - parts * part}, {1, 1});
-  return reshape(add(total, reshape(made(Op::sum, {rest}, AxesAttrs{{1}}), {rows})), result);
+  return reshape(add(total, reshape(node_of(Op::sum, {rest}, AxesAttrs{{1}}), {rows})), result);
 }
 
 std::optional<Value> split_product(const Value& a, const Value& b, const ContractAttrs& attrs) {
@@ -104,13 +104,13 @@ std::optional<Value> split_product(const Value& a, const Value& b, const Contrac
   columns.insert(columns.begin() + rank - 1, part);
   const Value left = permute(reshape(cut(a, rank - 1, 0, even), rows), order);
   const Value right = reshape(cut(b, rank - 2, 0, even), columns);
-  const Value each = made(Op::contract, {left, right}, of_part);
+  const Value each = node_of(Op::contract, {left, right}, of_part);
   Dims shape = a.shape();
   shape.back() = b.shape().back();
   Value total = reshape(reduce(Op::sum, each, {static_cast<int64_t>(rank) - 2}), shape);
   if (even != inner) {
-    total = add(total, made(Op::contract, {cut(a, rank - 1, even, inner - even), cut(b, rank - 2, even, inner - even)},
-                            of_part));
+    total = add(total, node_of(Op::contract,
+                               {cut(a, rank - 1, even, inner - even), cut(b, rank - 2, even, inner - even)}, of_part));
   }
   return cast(total, attrs.result);
 }

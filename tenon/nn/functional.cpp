@@ -178,11 +178,11 @@ Tensor alpha_dropout(const Tensor& x, double p, bool training, Generator* genera
   if (!(p >= 0 && p <= 1)) base::fail("alpha_dropout", "p must lie in 0..1, got {}", p);
   if (!training || p == 0) return x;
   if (p == 1) return mul(x, 0.0);
-  constexpr double kDepth = 1.7580993408473766;  // SELU falls to its negative
-  const double scale = 1 / std::sqrt((kDepth * kDepth * p + 1) * (1 - p));
+  constexpr double kSeluDepth = 1.7580993408473766;  // SELU falls to its negative
+  const double scale = 1 / std::sqrt((kSeluDepth * kSeluDepth * p + 1) * (1 - p));
   const Tensor kept = ge(rand(x.shape(), Options(DType::f32, x.device()), generator), p);
   return in_wide(x, [&](const Tensor& w) {
-    return where(kept, add(mul(w, scale), kDepth * p * scale), kDepth * (p - 1) * scale);
+    return where(kept, add(mul(w, scale), kSeluDepth * p * scale), kSeluDepth * (p - 1) * scale);
   });
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 using ir::Op;
 
-Tensor viewed(const Tensor& x, ir::Move move) { return viewed(x, {&move, 1}); }
+Tensor moved_once(const Tensor& x, ir::Move move) { return viewed(x, {&move, 1}); }
 
 Dims resolved_shape(std::string_view op, const Tensor& x, const Dims& shape) {
   Dims sizes = shape, given;
@@ -90,12 +90,12 @@ Tensor sliced(const Tensor& x, size_t axis, const Slice& slice) {
 }  // namespace
 
 Tensor reshape(const Tensor& x, const Dims& shape) {
-  return viewed(x, {Op::reshape, ir::ShapeAttrs{resolved_shape("reshape", x, shape)}});
+  return moved_once(x, {Op::reshape, ir::ShapeAttrs{resolved_shape("reshape", x, shape)}});
 }
 
 Tensor Tensor::view(const Dims& shape) const {
   const ir::Move move{Op::reshape, ir::ShapeAttrs{resolved_shape("view", *this, shape)}};
-  const Tensor made = viewed(*this, move);
+  const Tensor made = moved_once(*this, move);
   if (!impl_of(made)->root && made.numel() > 0) {
     base::fail("view", "no strides show {} of this layout as {} without a copy; use reshape()",
                ir::to_string(this->shape()), ir::to_string(made.shape()));
@@ -116,14 +116,14 @@ Tensor permute(const Tensor& x, const Dims& dims) {
     if (std::count(axes.begin(), axes.end(), axes.back()) > 1)
       base::fail("permute", "dim {} appears more than once", dim);
   }
-  return viewed(x, {Op::permute, ir::AxesAttrs{axes}});
+  return moved_once(x, {Op::permute, ir::AxesAttrs{axes}});
 }
 
 Tensor transpose(const Tensor& x, int64_t a, int64_t b) {
   Dims axes = ir::iota_dims(x.shape().size());
   if (record::is_single("transpose", x, a) && record::is_single("transpose", x, b)) return x.reshape({});
   std::swap(axes[record::axis("transpose", a, axes.size())], axes[record::axis("transpose", b, axes.size())]);
-  return viewed(x, {Op::permute, ir::AxesAttrs{axes}});
+  return moved_once(x, {Op::permute, ir::AxesAttrs{axes}});
 }
 
 Tensor swapaxes(const Tensor& x, int64_t a, int64_t b) { return transpose(x, a, b); }
