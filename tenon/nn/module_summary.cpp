@@ -76,6 +76,7 @@ int64_t operations_of(const ir::Node& node) {
     case ir::Op::conv_transpose: return 2 * ir::count(shape(0)) * window();
     case ir::Op::attention:  // scores, and the values they weigh
       return 2 * shape(0)[0] * shape(0)[1] * shape(0)[2] * shape(1)[2] * (shape(0)[3] + shape(2)[3]);
+    case ir::Op::recurrent: return 2 * ir::count(shape(0)) * shape(1).back();  // of the states with their weights
     default: return 0;
   }
 }

@@ -5,14 +5,12 @@
 #include "tenon/tenon.h"
 #include "tenon/tensor/access.h"
 #include "tests/error_text.h"
+#include "tests/nn/values.h"
 
 namespace tenon {
 namespace {
 
-using Floats = std::vector<float>;
 using Names = std::vector<std::string>;
-
-Floats values(const Tensor& x) { return x.detach().to_vector<float>(); }
 
 template <typename List>
 Names names_of(const List& list) {
