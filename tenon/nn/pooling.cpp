@@ -533,7 +533,7 @@ Tensor interpolate(const Tensor& x, const UpsampleOptions& options) {
 }
 
 // Places and weights are computed once and kept, not once for every channel, and one number says where a pixel lies:
-// what is outside reads a pixel of 0 that stands after those of its image.
+// images have a margin of 0 on all sides, which is what is read outside of them.
 Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions& options) {
   constexpr std::string_view kOp = "grid_sample";
   record::require_float(kOp, x);
@@ -543,18 +543,19 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
          ir::to_string(x.shape()), name(x.dtype()), ir::to_string(grid.shape()), name(grid.dtype()));
   const int64_t batch = x.size(0), channels = x.size(1), height = x.size(2), width = x.size(3);
   if (height < 1 || width < 1) fail(kOp, "the images {} have no pixels", ir::to_string(x.shape()));
-  const int64_t places = grid.size(1) * grid.size(2), pixels = height * width + 1;
+  ir::require_shape(kOp, {height + 2, width + 2});
+  const int64_t places = grid.size(1) * grid.size(2), row_pixels = width + 2, pixels = (height + 2) * row_pixels;
   ir::require_shape(kOp, {batch, channels, pixels});
   ir::require_shape(kOp, {batch, channels, places});
   const DType wide = accumulator(x.dtype());
   const bool is_small = batch * channels * pixels <= std::numeric_limits<int32_t>::max();
   const Options whole(is_small ? DType::i32 : DType::i64, x.device());
 
-  const Tensor images = x.reshape({batch, channels, height * width});
-  const Tensor source = cat({images, zeros({batch, channels, 1}, Options(x.dtype(), x.device()))}, 2).reshape({-1});
+  const Tensor source = pad(x, {1, 1, 1, 1}).reshape({-1});
   // Coordinates behind each other, in a row: so their gradients are computed one after the other, too.
   const Tensor coordinates = grid.permute({3, 0, 1, 2}).reshape({-1});
-  const Tensor starts = mul(arange(batch * channels, whole), pixels).reshape({batch, channels, 1});
+  // The first pixel of each image, behind its margin.
+  const Tensor starts = add(mul(arange(batch * channels, whole), pixels), row_pixels + 1).reshape({batch, channels, 1});
   const auto along = [&](int64_t axis, int64_t size) {
     const Tensor unit =
         coordinates.narrow(0, axis * batch * places, batch * places).reshape({batch, 1, places}).to(wide);
@@ -563,27 +564,30 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
                                             : div(sub(mul(add(unit, 1.0), length), 1.0), 2.0);
     return options.border ? clamp(at, 0.0, length - 1) : at;
   };
+  // Whatever lies further outside, and NaN, is in the margin.
+  const auto in_margin = [&](const Tensor& at, int64_t size) {
+    const Tensor from = where(ge(at, -1.0), at, -1.0);
+    const auto end = static_cast<double>(size);
+    return where(lt(from, end), from, end).to(*whole.dtype);
+  };
+  const auto column_of = [&](const Tensor& at) { return in_margin(at, width); };
+  const auto row_of = [&](const Tensor& at) { return mul(in_margin(at, height), row_pixels); };
   const auto read = [&](const Tensor& column, const Tensor& row) {
-    const auto clamped = [](const Tensor& at, int64_t size) { return clamp(at, 0, static_cast<double>(size - 1)); };
-    const auto is_within = [](const Tensor& at, int64_t size) {
-      return logical_and(ge(at, 0.0), lt(at, static_cast<double>(size)));
-    };
-    const Tensor pixel = add(mul(clamped(row, height).to(*whole.dtype), width), clamped(column, width).to(*whole.dtype));
-    const Tensor is_inside = logical_and(is_within(column, width), is_within(row, height));
-    const Tensor in_image = where(is_inside, pixel, pixels - 1).clone();
+    const Tensor in_image = add(row, column).clone();
     return tensor_of(ir::gather(record::in(source), record::in(add(in_image, starts).detach()), 0));
   };
 
   const Tensor across = along(0, width), down = along(1, height);
   Tensor made;
   if (options.mode == Resample::nearest) {
-    made = read(round(across.detach()), round(down.detach()));
+    made = read(column_of(round(across.detach())), row_of(round(down.detach())));
   } else {
     const Tensor left = floor(across.detach()), top = floor(down.detach());
     const Tensor right = sub(across, left), low = sub(down, top);  // how far towards the next pixel
     const Tensor not_right = sub(1.0, right), not_low = sub(1.0, low);
-    const auto weighted = [&](int64_t i, int64_t j, const Tensor& weight) {
-      return mul(read(add(left, i), add(top, j)).to(wide), weight.clone());
+    const Tensor columns[] = {column_of(left), column_of(add(left, 1.0))}, rows[] = {row_of(top), row_of(add(top, 1.0))};
+    const auto weighted = [&](size_t i, size_t j, const Tensor& weight) {
+      return mul(read(columns[i], rows[j]).to(wide), weight.clone());
     };
     made = add(add(weighted(0, 0, mul(not_right, not_low)), weighted(1, 0, mul(right, not_low))),
                add(weighted(0, 1, mul(not_right, low)), weighted(1, 1, mul(right, low))))

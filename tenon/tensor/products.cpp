@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "tenon/device/registry.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
@@ -260,6 +261,40 @@ Tensor straight_line(const Tensor& difference) {
   return where(zero, 0.0, sqrt(where(zero, 1.0, total)));
 }
 
+// Where products of f64 are as quick as on a CPU; GPUs take them at a small part of their speed, or lack them.
+bool has_quick_f64(Device device) {
+  const ir::Limits& limits = device::open(device.id).limits();
+  return limits.max_threads == 1 && !limits.missing_dtypes.contains(DType::f64);
+}
+
+// Of f32 points, with gradients by products of matrices: with w = grad / distance, that of a point p is
+// sum(w) p - sum(w q) over the others q. Where points lie close together both sums are much larger than what is left of
+// them, by at most the 24 bits that tell two f32 numbers apart, which f64 has to spare.
+Tensor straight_lines(const Tensor& a, const Tensor& b) {
+  static const auto distances = [](const Tensor& x, const Tensor& y) {
+    return straight_line(sub(x.unsqueeze(-2), y.unsqueeze(-3)));
+  };
+  static const CustomFunction function{
+      "cdist", [](std::span<const Tensor> in) { return std::vector{distances(in[0], in[1])}; },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor distance = distances(in[0], in[1]), zero = eq(distance, 0.0);
+        const Tensor weight =
+            where(zero, 0.0, div(grads[0].to(DType::f64), where(zero, 1.0, distance).to(DType::f64))).clone();
+        const auto side = [](const Tensor& w, const Tensor& points, const Tensor& others) {
+          const Tensor p = points.to(DType::f64), q = others.to(DType::f64);
+          const Tensor pulled = tensor_of(record::product(record::in(w), record::in(q), DType::f64));
+          return sub(mul(sum(w, {-1}, true), p), pulled).to(DType::f32);
+        };
+        return std::vector{side(weight, in[0], in[1]), side(weight.transpose(-2, -1), in[1], in[0])};
+      }};
+  return apply(function, std::vector{a, b})[0];
+}
+
+// Whether they are the points of as many batches.
+bool has_same_batches(const Tensor& a, const Tensor& b) {
+  return a.dim() == b.dim() && std::equal(a.shape().begin(), a.shape().end() - 2, b.shape().begin());
+}
+
 }  // namespace
 
 // Pairs as the upper triangle has them, row by row.
@@ -291,6 +326,10 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p) {
                ir::to_string(b.shape()));
   }
   if (!(p >= 0)) base::fail("cdist", "p must not be negative, got {}", p);
+  const bool is_f32 = a.dtype() == DType::f32 && b.dtype() == DType::f32;
+  const bool has_gradient = grad_enabled() && (a.requires_grad() || b.requires_grad());
+  if (p == 2 && is_f32 && has_gradient && a.size(-1) > 0 && has_same_batches(a, b) && has_quick_f64(a.device()))
+    return straight_lines(a, b);
   const Tensor difference = sub(a.unsqueeze(-2), b.unsqueeze(-3));
   if (a.size(-1) == 0) return sum(abs(difference), -1);  // no coordinates, no distance
   if (p == 2) return record::in_wide(autocast_wide(difference), straight_line);

@@ -147,9 +147,9 @@ Tensor randperm(int64_t n, const Options& options, Generator* generator) {
   if (n < 0) base::fail("randperm", "n must not be negative, got {}", n);
   ir::require_shape("randperm", {n, 2});  // two words each
   // Sorting 62-bit keys: ties are as good as impossible, and broken by position.
-  // Drawn into memory once: both words of a pair would be drawn for each of them.
-  const Tensor pair = words(chosen(generator).bits(2 * n, options.device).clone()).reshape({n, 2});
-  const Tensor keys = add((pair.select(1, 0) >> 1) << 31, pair.select(1, 1) >> 1);
+  // Drawn into memory once, all first words before all second ones: both of a pair would be drawn for each of them.
+  const Tensor pair = words(chosen(generator).bits(2 * n, options.device).reshape({n, 2}).permute({1, 0}).clone());
+  const Tensor keys = add((pair.select(0, 0) >> 1) << 31, pair.select(0, 1) >> 1);
   Tensor made = argsort(keys).to(options.dtype.value_or(DType::i64));
   if (n > 0) set_known_range(made, 0, n - 1);
   return made;

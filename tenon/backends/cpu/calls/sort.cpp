@@ -91,7 +91,9 @@ class Sort : public CallKernel {
     for (size_t i = 0; i < n; ++i) put(line, static_cast<uint32_t>(words[i]), values, indices, static_cast<int64_t>(i));
   }
 
-  // 100,000 random numbers of 62 bits, for a permutation: a fifth of the time that comparing whole keys takes.
+  static constexpr size_t kFewForBits = size_t{1} << 17;
+
+  // 100,000 random numbers of 62 bits, for a permutation: an eighth of the time that comparing whole keys takes.
   void sort_by_upper_bits(const T* line, T* values, int64_t* indices, const Scratch& scratch) const {
     const auto n = static_cast<size_t>(lines_.length);
     const std::span<uint64_t> words(scratch.as<uint64_t>(), n), spare(scratch.as<uint64_t>() + n, n);
@@ -101,9 +103,11 @@ class Sort : public CallKernel {
       lowest = std::min(lowest, key(i));
       highest = std::max(highest, key(i));
     }
-    const int differing = std::bit_width(highest - lowest), left_out = std::max(0, differing - 32);
+    // Few keys are told apart by 24 bits, in two passes; those that agree in them are compared below.
+    const int most = n <= kFewForBits ? 24 : 32;
+    const int differing = std::bit_width(highest - lowest), left_out = std::max(0, differing - most);
     for (size_t i = 0; i < n; ++i) words[i] = (key(i) - lowest) >> left_out << 32 | i;
-    sort_words(words, spare, std::min(differing, 32));
+    sort_words(words, spare, std::min(differing, most));
     for (size_t begin = 0, end = 0; left_out > 0 && begin < n; begin = end) {
       for (end = begin + 1; end < n && key_in(words[end]) == key_in(words[begin]);) ++end;
       if (end - begin == 1) continue;

@@ -1,5 +1,8 @@
 // Arithmetic that is one or two machine instructions: the same bits on every instruction set.
 
+#include <cmath>
+#include <type_traits>
+
 #include "tenon/backends/cpu/highway.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tenon/backends/cpu/tile/arithmetic.cpp"
@@ -105,6 +108,14 @@ struct Maximum {
   }
 };
 
+// The larger of x and a number that is neither NaN nor -0: the same bits in one comparison.
+struct MaximumOfNumber {
+  template <class D, class V>
+  static HWY_INLINE V run(D, V x, V number) {
+    return hn::IfThenElse(hn::Le(x, number), number, x);
+  }
+};
+
 struct And {
   template <class D, class V>
   static HWY_INLINE V run(D, V a, V b) {
@@ -202,7 +213,16 @@ void map_numbers(void* out, const void* const* in, size_t rows, size_t n) {
   const float* numbers = static_cast<const float*>(in[kFirst ? 0 : 1]);
   const float* x = static_cast<const float*>(in[kFirst ? 1 : 0]);
   float* to = static_cast<float*>(out);
-  for (size_t row = 0; row < rows; ++row) map_row<F, kFirst>(to + row * n, x + row * n, numbers[row], n);
+  for (size_t row = 0; row < rows; ++row) {
+    const float number = numbers[row];
+    if constexpr (std::is_same_v<F, Maximum>) {
+      if (number == number && (number != 0 || !std::signbit(number))) {
+        map_row<MaximumOfNumber, false>(to + row * n, x + row * n, number, n);
+        continue;
+      }
+    }
+    map_row<F, kFirst>(to + row * n, x + row * n, number, n);
+  }
 }
 
 TileFn maximum(DType dtype) {

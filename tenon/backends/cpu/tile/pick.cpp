@@ -1,28 +1,70 @@
-// Elements picked by index, one for each: plain loops, because what they cost is the way to memory.
+// Elements picked by index, one for each: plain loops, because what they cost is the way to memory (hardware that gathers
+// does it one by one as well). Only whether all indices are good is asked by vectors.
 
-#include <algorithm>
-
+#include "tenon/backends/cpu/highway.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tenon/backends/cpu/tile/pick.cpp"
+#include "hwy/foreach_target.h"
+// The order of these matters.
+#include "hwy/highway.h"
 #include "tenon/backends/cpu/tile/tile.h"
+#include "tenon/backends/cpu/tile/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace {
+
+// A negative index is a large one without its sign.
+template <typename T>
+bool are_below(const T* index, uint64_t size, size_t n) {
+  const hn::ScalableTag<T> d;
+  constexpr size_t kStep = kLanesOf<decltype(d)>;
+  auto first = hn::Zero(d), second = first;
+  size_t i = 0;
+  for (; i + 2 * kStep <= n; i += 2 * kStep) {
+    first = hn::Max(first, hn::LoadU(d, index + i));
+    second = hn::Max(second, hn::LoadU(d, index + i + kStep));
+  }
+  alignas(64) T largest[kStep];
+  hn::Store(hn::Max(first, second), d, largest);
+  T most = 0;
+  for (const T one : largest) most = one > most ? one : most;
+  for (; i < n; ++i) most = index[i] > most ? index[i] : most;
+  return n == 0 || most < size;
+}
+
+}  // namespace
+
+bool are_below_i32_here(const int32_t* index, uint64_t size, size_t n) {
+  return are_below(reinterpret_cast<const uint32_t*>(index), size, n);
+}
+bool are_below_i64_here(const int64_t* index, uint64_t size, size_t n) {
+  return are_below(reinterpret_cast<const uint64_t*>(index), size, n);
+}
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
 
 namespace tenon::backends::cpu {
 namespace {
+
+HWY_EXPORT(are_below_i32_here);
+HWY_EXPORT(are_below_i64_here);
 
 template <typename Index>
 bool is_inside(Index index, int64_t size) {
   return static_cast<uint64_t>(static_cast<int64_t>(index)) < static_cast<uint64_t>(size);
 }
 
-// Without branches and four at a time, so that checking stays cheaper than picking.
-template <typename Index>
-bool are_inside(const Index* index, int64_t size, size_t n) {
-  const auto as_unsigned = [&](size_t i) { return static_cast<uint64_t>(static_cast<int64_t>(index[i])); };
-  uint64_t largest[4] = {};
-  size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    for (size_t k = 0; k < 4; ++k) largest[k] = std::max(largest[k], as_unsigned(i + k));
-  }
-  for (; i < n; ++i) largest[0] = std::max(largest[0], as_unsigned(i));
-  return n == 0 || *std::max_element(largest, largest + 4) < static_cast<uint64_t>(size);
+// An i32 below a size beyond 2^31 may still be negative.
+bool are_inside(const int32_t* index, int64_t size, size_t n) {
+  return HWY_DYNAMIC_DISPATCH(are_below_i32_here)(index, std::min<uint64_t>(static_cast<uint64_t>(size), 1U << 31), n);
+}
+bool are_inside(const int64_t* index, int64_t size, size_t n) {
+  return HWY_DYNAMIC_DISPATCH(are_below_i64_here)(index, static_cast<uint64_t>(size), n);
 }
 
 template <typename T, typename Index>
@@ -81,3 +123,4 @@ PickFn tile_pick(DType dtype, DType index) {
 }
 
 }  // namespace tenon::backends::cpu
+#endif
