@@ -551,9 +551,9 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   const bool is_small = batch * channels * pixels <= std::numeric_limits<int32_t>::max();
   const Options whole(is_small ? DType::i32 : DType::i64, x.device());
 
-  const Tensor source = pad(x, {1, 1, 1, 1}).reshape({-1});
+  const Tensor source = pad(x, {1, 1, 1, 1}).clone().reshape({-1});  // in memory, so that kernels look it up
   // Coordinates behind each other, in a row: so their gradients are computed one after the other, too.
-  const Tensor coordinates = grid.permute({3, 0, 1, 2}).reshape({-1});
+  const Tensor coordinates = grid.permute({3, 0, 1, 2}).clone().reshape({-1});
   // The first pixel of each image, behind its margin.
   const Tensor starts = add(mul(arange(batch * channels, whole), pixels), row_pixels + 1).reshape({batch, channels, 1});
   const auto along = [&](int64_t axis, int64_t size) {
@@ -566,7 +566,7 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   };
   // Whatever lies further outside, and NaN, is in the margin.
   const auto in_margin = [&](const Tensor& at, int64_t size) {
-    const Tensor from = where(ge(at, -1.0), at, -1.0);
+    const Tensor from = where(gt(at, -1.0), at, -1.0);
     const auto end = static_cast<double>(size);
     return where(lt(from, end), from, end).to(*whole.dtype);
   };
