@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <numbers>
 
@@ -146,10 +147,13 @@ Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& opti
 Tensor randperm(int64_t n, const Options& options, Generator* generator) {
   if (n < 0) base::fail("randperm", "n must not be negative, got {}", n);
   ir::require_shape("randperm", {n, 2});  // two words each
-  // Sorting 62-bit keys: ties are as good as impossible, and broken by position.
+  // Sorting 62-bit keys, the upper 31 bits of both words: ties are as good as impossible, and broken by position. A word
+  // whose first bit is flipped is in order as a signed number.
   // Drawn into memory once, all first words before all second ones: both of a pair would be drawn for each of them.
-  const Tensor pair = words(chosen(generator).bits(2 * n, options.device).reshape({n, 2}).permute({1, 0}).clone());
-  const Tensor keys = add((pair.select(0, 0) >> 1) << 31, pair.select(0, 1) >> 1);
+  const Tensor pair = chosen(generator).bits(2 * n, options.device).reshape({n, 2}).permute({1, 0}).clone();
+  const Tensor upper = bitwise_and(bitwise_xor(pair.select(0, 0), std::numeric_limits<int32_t>::min()), -2);
+  const Tensor lower = bitwise_and(pair.select(0, 1).to(DType::i64), int64_t{0xFFFFFFFE});
+  const Tensor keys = add(upper.to(DType::i64) << 32, lower);
   Tensor made = argsort(keys).to(options.dtype.value_or(DType::i64));
   if (n > 0) set_known_range(made, 0, n - 1);
   return made;

@@ -89,7 +89,8 @@ StridedCopy::StridedCopy(const Dims& shape, const Dims& from_strides, const Dims
       kind_ = Kind::transpose;
       column_ = *source_line;
       outer_.erase(source_line);
-      block_ = column_block_ = kTileSide;
+      column_block_ = kTileSide;
+      block_ = kTileSide * std::max<int64_t>(1, kTileSide / column_.size);  // as many elements where lines are short
     }
   }
   if (kind_ != Kind::transpose && row_.size < kShortRow && !outer_.empty()) {

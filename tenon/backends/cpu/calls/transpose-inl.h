@@ -107,6 +107,7 @@ template <typename T>
 HWY_INLINE void transpose_block(const T* HWY_RESTRICT from, int64_t from_stride, T* HWY_RESTRICT to, int64_t to_stride,
                                 int64_t rows, int64_t columns) {
   constexpr int64_t kLine = 64 / sizeof(T), kSide = kSquareSide<T>;
+  if (columns < kSide) return transpose_elements(from, from_stride, to, to_stride, rows, columns);  // not a square
   int64_t row = 0;
   if constexpr (sizeof(T) == 8) {
     row = rows / kLine * kLine;
