@@ -75,11 +75,20 @@ std::exception_ptr Queue::run(const void* data, void (*work)(const void* data)) 
 }
 
 // With the lock held.
+template <typename Done>
+void Queue::wait_until(std::unique_lock<std::mutex>& lock, Done done) {
+  ++callers_waiting_;
+  changed_.wait(lock, done);
+  --callers_waiting_;
+}
+
+// With the lock held. The thread is not woken for work that a caller has done itself: waking it takes longer than a
+// small plan.
 void Queue::finish(uint64_t serial, std::exception_ptr error) {
   if (error) faults_.set(serial, std::move(error));
   done_.store(serial, std::memory_order_release);
   is_running_ = false;
-  changed_.notify_all();
+  if (callers_waiting_ > 0 || !waiting_.empty()) changed_.notify_all();
 }
 
 device::Ticket Queue::run_here(std::unique_lock<std::mutex>& lock, const void* data, void (*work)(const void* data)) {
@@ -103,11 +112,11 @@ device::Ticket Queue::submit(Work work, bool may_run_here) {
   std::unique_lock lock(mutex_);
   if (may_run_here && !is_running_ && waiting_.empty()) return run_here(lock, work.data.get(), work.run);
   // Whoever runs far ahead of the device waits: what is submitted takes memory.
-  changed_.wait(lock, [&] { return waiting_.size() < kMostWaiting; });
+  wait_until(lock, [&] { return waiting_.size() < kMostWaiting; });
   if (!thread_.joinable()) {  // first: without one, nothing is waiting
     auto started = base::try_start_thread([this] { serve(); });
     if (!started) {
-      changed_.wait(lock, [&] { return !is_running_; });
+      wait_until(lock, [&] { return !is_running_; });
       return run_here(lock, work.data.get(), work.run);
     }
     thread_ = std::move(*started);
@@ -136,13 +145,16 @@ void Queue::serve() {
 
 void Queue::wait(device::Ticket ticket) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return done_ >= ticket.serial; });
+  wait_until(lock, [&] { return done_ >= ticket.serial; });
   faults_.raise(ticket.serial, submitted_);
 }
 
 bool Queue::wait_at_most(device::Ticket ticket, std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, time, [&] { return done_ >= ticket.serial; });
+  ++callers_waiting_;
+  const bool is_done = changed_.wait_for(lock, time, [&] { return done_ >= ticket.serial; });
+  --callers_waiting_;
+  return is_done;
 }
 
 bool Queue::is_known_to_fail(device::Ticket ticket) {
@@ -157,14 +169,14 @@ bool Queue::has_failed(device::Ticket ticket) {
 void Queue::wait_until_idle() {
   if (is_working) return;  // exit was called in the midst of a batch, which would wait for itself
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return done_ == submitted_; });
+  wait_until(lock, [&] { return done_ == submitted_; });
 }
 
 // The lock is kept until the fork is done, so that it is in a known state on either side.
 void Queue::before_fork() {
   if (is_working) return;
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return done_ == submitted_; });
+  wait_until(lock, [&] { return done_ == submitted_; });
   lock.release();
   is_held_for_fork_ = true;
 }
@@ -180,6 +192,7 @@ void Queue::after_fork(bool is_child) {
   new (&mutex_) std::mutex;
   new (&changed_) std::condition_variable;
   new (&thread_) std::thread;
+  callers_waiting_ = 0;
 }
 
 }  // namespace tenon::backends::cpu

@@ -58,12 +58,15 @@ class Queue {
   };
 
   void serve();
+  template <typename Done>
+  void wait_until(std::unique_lock<std::mutex>& lock, Done done);
   static std::exception_ptr run(const void* data, void (*work)(const void* data));
   device::Ticket run_here(std::unique_lock<std::mutex>& lock, const void* data, void (*work)(const void* data));
   void finish(uint64_t serial, std::exception_ptr error);
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  int callers_waiting_ = 0;  // not the thread, which waits for work
   bool is_held_for_fork_ = false;
   std::deque<Batch> waiting_;
   device::Faults faults_;
