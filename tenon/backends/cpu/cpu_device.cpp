@@ -74,8 +74,8 @@ double work_of(const ir::Call& call) {
   return elements;
 }
 
-// A batch of less work than this, 50 to 100 µs, is not worth a thread hop, which takes 10 to 20.
-constexpr double kSmallWork = 1 << 19;
+// A batch of less work than this, 45 to 100 µs, is not worth a thread hop, which takes 10 to 20.
+constexpr double kSmallWork = 1 << 20;
 
 class CpuCompiler : public device::Compiler {
  public:
