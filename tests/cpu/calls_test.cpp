@@ -235,7 +235,10 @@ TEST(Sort, EveryDtypeAndAxis) {
 }
 
 TEST(Sort, LongLines) {
-  for (const DType dtype : kAllDTypes) expect_sorted(given(dtype, {2, 3000}), 1);
+  for (const DType dtype : kAllDTypes) {
+    expect_sorted(given(dtype, {2, 3000}), 1);
+    expect_sorted(given(dtype, {20000}), 0);  // by wider digits
+  }
 }
 
 TEST(Sort, NanAndSignedZerosAndInfinities) {

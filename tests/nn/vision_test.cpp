@@ -388,6 +388,8 @@ TEST(GridSample, ReadsBetweenPixels) {
   expect_near(nn::grid_sample(x, grid, {nn::Resample::nearest, true}), {0, 3, 1});
   EXPECT_EQ(values(nn::grid_sample(full({1, 1, 1, 1}, INFINITY), grid)), (Floats{INFINITY, INFINITY, 0}))
       << "what lies outside is 0, whatever the border is";
+  const Tensor nowhere = weights({NAN, 0, 1e30f, 0, 0, -1e30f}, {1, 1, 3, 2});
+  EXPECT_EQ(values(nn::grid_sample(x, nowhere, {nn::Resample::nearest})), (Floats{0, 0, 0}));
   EXPECT_THROW(nn::grid_sample(x, grid[0]), Error);
 }
 

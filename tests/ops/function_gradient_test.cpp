@@ -604,6 +604,22 @@ TEST_P(GradientLimits, EveryCoordinateAsFarApartHasTheWholeSlopeOfTheLargest) {
   EXPECT_EQ(b.grad().to_vector<double>(), (Numbers{0, 1, -1, 1}));
 }
 
+TEST_P(GradientLimits, DistancesOfPointsThatLieCloseTogetherKeepTheirSlopes) {
+  // Far from 0, a few of the last digits of f32 apart, and the same point once.
+  constexpr double kApart = 0x1p-10;
+  Tensor a = made({1000, 2000}).reshape({1, 2}).requires_grad_();
+  Tensor b = made({1000 + 3 * kApart, 2000 - 4 * kApart, 1000, 2000, 1000 - 4 * kApart, 2000}).reshape({3, 2});
+  b.requires_grad_();
+  sum(mul(cdist(a, b), made({1, 2, 4}).reshape({1, 3}))).backward();
+  const auto is_near = [](const Tensor& found, const Numbers& expected) {
+    const Numbers values = found.to_vector<double>();
+    ASSERT_EQ(values.size(), expected.size());
+    for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], 1e-6) << "element " << i;
+  };
+  is_near(a.grad(), {-0.6 + 4, 0.8});
+  is_near(b.grad(), {0.6, -0.8, 0, 0, -4, 0});
+}
+
 TEST_P(GradientLimits, TheNanOnesShareTheGradientOfTheLargestOfAll) {
   const Numbers at{1, kNan, 3, kNan};
   EXPECT_EQ(slopes([](const Tensor& x) { return max(x); }, at), (Numbers{0, 0.5, 0, 0.5}));

@@ -338,7 +338,7 @@ TEST(Random, RandintTakesADtype) {
 
 TEST(Random, RandpermIsAPermutation) {
   manual_seed(33);
-  for (int64_t n : {0, 1, 2, 10, 1000}) {
+  for (int64_t n : {0, 1, 2, 10, 1000, 20000, 140000}) {
     Wholes order = wholes(randperm(n));
     std::sort(order.begin(), order.end());
     Wholes counted(static_cast<size_t>(n));
