@@ -189,6 +189,8 @@ def is_anomaly_enabled():
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False):
     """Adds the gradients of several values to every leaf below them."""
     tensors = _checks.several_tensors("backward", tensors)
+    if not tensors:
+        return
     given = [grad_tensors] if grad_tensors is None or isinstance(grad_tensors, _tenon.Tensor) else list(grad_tensors)
     _tenon._backward(tensors, given, bool(create_graph if retain_graph is None else retain_graph), create_graph)
 

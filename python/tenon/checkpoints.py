@@ -126,7 +126,7 @@ class _Reader(pickle.Unpickler):
 def _filled(value, name, tensors):
     """A value with its tensors, which the library knows by dotted names."""
     if value is _TENSOR:
-        return tensors[name or "tensor"]
+        return tensors[name] if name in tensors else tensors["tensor"]  # what is a tensor alone has no name
     before = name + "." if name else ""
     if isinstance(value, dict):
         return {key: _filled(inner, f"{before}{key}", tensors) for key, inner in value.items()}

@@ -1172,6 +1172,9 @@ class Names(unittest.TestCase):
         self.assertEqual(tenon.Generator(device="cpu").manual_seed(3).seed(), 3)
         tenon.manual_seed(0)
         self.assertAlmostEqual(tenon.empty(20000).exponential_(2.0).mean().item(), 0.5, delta=0.02)
+        drawn = tenon.empty(100000, dtype=tenon.bfloat16).exponential_()
+        self.assertLess((drawn == 0).sum().item(), 3)
+        self.assertGreater(drawn.max().item(), 7)  # beyond what 8 bits of a uniform number reach
         self.assertAlmostEqual(tenon.normal(2.0, 0.1, size=(10000,)).mean().item(), 2, delta=0.01)
         self.assertEqual(tenon.normal(tenon.zeros(3), tenon.ones(3)).shape, (3,))
         chosen = nn.functional.gumbel_softmax(tenon.zeros(5, 3), hard=True)

@@ -69,6 +69,21 @@ class Writing(InFolder):
         self.assertFalse(os.path.exists(left))
         self.assertEqual(tenon.load(self.path)["w"].tolist(), [1, 1])
 
+    def test_a_tensor_may_have_an_empty_name(self):
+        tenon.save({"": tenon.ones(2), "w": {"": tenon.zeros(1)}}, self.path)
+        found = tenon.load(self.path)
+        self.assertEqual((found[""].tolist(), found["w"][""].tolist()), ([1, 1], [0]))
+        tenon.save(tenon.ones(3), self.path)
+        self.assertEqual(tenon.load(self.path).tolist(), [1, 1, 1])
+
+    def test_a_private_file_stays_private(self):
+        for kind in ("pt", "safetensors", "npz"):
+            path = os.path.join(self.folder, "private." + kind)
+            tenon.save({"w": tenon.ones(2)}, path)
+            os.chmod(path, 0o600)
+            tenon.save({"w": tenon.zeros(2)}, path)
+            self.assertEqual((os.stat(path).st_mode & 0o777, tenon.load(path)["w"].tolist()), (0o600, [0, 0]))
+
     def test_a_link_stays_and_what_it_leads_to_is_replaced(self):
         os.mkdir(os.path.join(self.folder, "runs"))
         for kind in ("pt", "safetensors", "npy", "npz"):

@@ -23,6 +23,18 @@ class Refusals(unittest.TestCase):
         self.check(lambda: F.mse_loss(x, x, reduction=3), "mse_loss() needs a text for 'reduction', not int")
         self.check(lambda: F.linear(x, x, bias=3), "linear() needs a tensor or None for 'bias', not int")
 
+    def test_of_sizes_whose_product_is_too_large(self):
+        x = tenon.ones(1, 4, 2, 2)
+        for r in (2**31, 2**32, 2**62, 3037000500):
+            with self.assertRaisesRegex(tenon.Error, "takes a multiple of"):
+                F.pixel_shuffle(x, r)
+        for kernel in ((2**32, 2**32), (2**33, 2**31), (2, 2**62)):
+            with self.assertRaisesRegex(tenon.Error, "do not fit"):
+                F.fold(tenon.ones(1, 4, 9), (4, 4), kernel)
+        for n in (171, 10**9):
+            with self.assertRaisesRegex(tenon.Error, "derivatives from 0 to 170"):
+                tenon.polygamma(n, tenon.ones(2))
+
     def test_of_constructors(self):
         self.check(lambda: nn.Linear(3), "Linear() lacks its argument 'out_features'")
         self.check(lambda: nn.Linear(3, 2.5), "Linear() needs an integer for 'out_features', not float")

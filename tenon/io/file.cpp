@@ -197,11 +197,17 @@ ReplacingFile::ReplacingFile(std::string_view format, const fs::path& path, Devi
   }
   require_place_for_file(shown_, path);
   sweep_beside(target_);
+  struct stat before {};
+  const bool replaces = lstat(target_.c_str(), &before) == 0 && S_ISREG(before.st_mode);
   for (int attempt = 0; file_ < 0; ++attempt) {
     temporary_ = target_;
     temporary_ += fmt::format(".{}-{}.tmp", getpid(), attempt);
-    file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
     if (file_ < 0 && errno != EEXIST) fail(shown_, "cannot be written: {}", reason(errno));
+  }
+  if (replaces) {  // a private file stays private, and whose it was, as far as we may
+    if (fchown(file_, before.st_uid, before.st_gid) < 0) errno = 0;
+    check(fchmod(file_, before.st_mode & 0777));
   }
   flock(file_, LOCK_EX | LOCK_NB);  // only a sign of life: see sweep_beside
 }

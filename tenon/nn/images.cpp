@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
@@ -27,12 +28,14 @@ struct Windows {
   Two kernel, dilation, padding, stride;
 
   Windows(std::string_view op, const Dims& kernel_size, const WindowOptions& options)
-      : kernel(two_of(op, kernel_size)), dilation(two_of(op, options.dilation)), padding(two_of(op, options.padding)),
+      : kernel(two_of(op, kernel_size)),
+        dilation(two_of(op, options.dilation)),
+        padding(two_of(op, options.padding)),
         stride(two_of(op, options.stride)) {
     for (size_t i = 0; i < 2; ++i) {
       if (kernel[i] < 1 || dilation[i] < 1 || stride[i] < 1 || padding[i] < 0)
-        fail(op, "kernel, dilation and stride must be 1 or more and padding 0 or more, got {}, {}, {} and {}", kernel[i],
-             dilation[i], stride[i], padding[i]);
+        fail(op, "kernel, dilation and stride must be 1 or more and padding 0 or more, got {}, {}, {} and {}",
+             kernel[i], dilation[i], stride[i], padding[i]);
     }
   }
   // How many fit into a size, padding added.
@@ -72,7 +75,8 @@ Tensor pad(const Tensor& given, const Dims& sizes, std::string_view mode, Number
     if (before == 0 && after == 0) continue;
     is_changed = true;
     // What is cut is cut first; a circle goes round what is left.
-    const int64_t whole = x.size(dim), cut_before = std::min<int64_t>(before, 0), cut_after = std::min<int64_t>(after, 0);
+    const int64_t whole = x.size(dim), cut_before = std::min<int64_t>(before, 0),
+                  cut_after = std::min<int64_t>(after, 0);
     if (-cut_before > whole || -cut_after > whole + cut_before || (whole > 0 && whole + cut_before + cut_after < 1))
       fail("pad", "cuts all of a dim of {}: {} and {}", whole, before, after);
     if (mode == "circular" && (cut_before < 0 || cut_after < 0)) {
@@ -96,7 +100,8 @@ Tensor unfold(const Tensor& x, const Dims& kernel_size, const WindowOptions& opt
   const Tensor batch = x.dim() == 4 ? x : x.unsqueeze(0);
   const Two count{windows.count(batch.size(2), 0), windows.count(batch.size(3), 1)};
   if (count[0] < 1 || count[1] < 1)
-    fail("unfold", "a window of {}x{} does not fit into {}", windows.kernel[0], windows.kernel[1], to_string(x.shape()));
+    fail("unfold", "a window of {}x{} does not fit into {}", windows.kernel[0], windows.kernel[1],
+         to_string(x.shape()));
   const auto& p = windows.padding;
   const Tensor image = tenon::pad(batch, {p[1], p[1], p[0], p[0]});
   const auto part = [&](const Tensor& from, size_t i, int64_t at) {
@@ -106,7 +111,8 @@ Tensor unfold(const Tensor& x, const Dims& kernel_size, const WindowOptions& opt
   };
   std::vector<Tensor> parts;
   for (int64_t row = 0; row < windows.kernel[0]; ++row) {
-    for (int64_t column = 0; column < windows.kernel[1]; ++column) parts.push_back(part(part(image, 0, row), 1, column));
+    for (int64_t column = 0; column < windows.kernel[1]; ++column)
+      parts.push_back(part(part(image, 0, row), 1, column));
   }
   const Tensor columns = stack(parts, 2).reshape(
       {batch.size(0), batch.size(1) * windows.kernel[0] * windows.kernel[1], count[0] * count[1]});
@@ -120,6 +126,11 @@ Tensor fold(const Tensor& x, const Dims& output_size, const Dims& kernel_size, c
   const Windows windows("fold", kernel_size, options);
   const Two size = two_of("fold", output_size);
   const Two count{windows.count(size[0], 0), windows.count(size[1], 1)};
+  for (size_t i = 0; i < 2; ++i) {
+    if (windows.kernel[i] > std::max<int64_t>(1, x.size(-2)) || size[i] > ir::kMostElements)
+      fail("fold", "windows of {}x{} in {}x{} do not fit {} columns of {} elements", windows.kernel[0],
+           windows.kernel[1], size[0], size[1], x.size(-1), x.size(-2));
+  }
   const int64_t window = windows.kernel[0] * windows.kernel[1];
   if (x.size(-2) % window != 0 || count[0] * count[1] < 1 || x.size(-1) != count[0] * count[1])
     fail("fold", "to {}x{} takes {} columns of a multiple of {} elements, not {} of {}", size[0], size[1],
@@ -174,9 +185,10 @@ struct Planes {
 
 Tensor pixel_shuffle(const Tensor& x, int64_t r) {
   const Planes p("pixel_shuffle", x, r);
-  if (p.channels % (r * r) != 0)
-    fail("pixel_shuffle", "by {} takes a multiple of {} channels, got {}", r, r * r, p.channels);
-  const int64_t channels = p.channels / (r * r);
+  const int64_t square = r < (int64_t{1} << 31) ? r * r : std::numeric_limits<int64_t>::max();
+  if (p.channels % square != 0)
+    fail("pixel_shuffle", "by {} takes a multiple of {} channels, got {}", r, square, p.channels);
+  const int64_t channels = p.channels / square;
   const Tensor parts = x.reshape(p.with({channels, r, r, p.height, p.width})).permute(p.order({0, 3, 1, 4, 2}));
   const Tensor made = parts.reshape(p.with({channels, p.height * r, p.width * r}));
   return r == 1 ? made.clone() : made;

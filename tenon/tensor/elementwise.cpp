@@ -274,7 +274,10 @@ Tensor whole_pow(const Tensor& base, const Operand& exponent) {
     return result;
   }
   const Tensor power = exponent.tensor().to(DType::i64);
-  for (int64_t bit = 0; bit < 32; ++bit) {
+  const int64_t bits = exponent.tensor().dtype() == DType::u8 || exponent.tensor().dtype() == DType::boolean ? 8
+                       : exponent.tensor().dtype() == DType::i32                                             ? 31
+                                                                                                             : 63;
+  for (int64_t bit = 0; bit < bits; ++bit) {
     result = mul(result, where(ne(bitwise_and(power >> bit, 1), 0), square, 1));
     square = mul(square, square);
   }
@@ -499,11 +502,29 @@ Tensor ceil(const Tensor& x) {
   return apply(flat, x);
 }
 Tensor trunc(const Tensor& x) { return is_float(x.dtype()) ? where(lt(x, 0), ceil(x), floor(x)) : same(x); }
+namespace {
+
+// Integers to tens, hundreds, ...: halves to the even one.
+Tensor whole_round(const Tensor& x, int64_t zeros) {
+  constexpr int64_t kMostDigits = 18;
+  if (zeros > kMostDigits) return mul(x, 0);
+  int64_t unit = 1;
+  for (int64_t i = 0; i < zeros; ++i) unit *= 10;
+  const Tensor wide = x.to(DType::i64), below = floor_divide(wide, unit), rest = sub(wide, mul(below, unit));
+  const Tensor is_half = eq(rest, unit / 2), is_odd = ne(bitwise_and(below, 1), 0);
+  const Tensor goes_up = logical_or(gt(rest, unit / 2), logical_and(is_half, is_odd));
+  return mul(add(below, goes_up.to(DType::i64)), unit).to(x.dtype());
+}
+
+}  // namespace
+
 Tensor round(const Tensor& x, int64_t decimals) {
-  if (decimals == 0 || !is_float(x.dtype())) return round(x);
+  if (decimals == 0) return round(x);
+  if (!is_float(x.dtype())) return decimals > 0 ? same(x) : whole_round(x, -decimals);
   const double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
-  if (decimals > 0) return div(round(mul(x, scale)), scale);
-  return mul(round(div(x, scale)), scale);
+  return record::in_wide(x, [&](const Tensor& w) {
+    return decimals > 0 ? div(round(mul(w, scale)), scale) : mul(round(div(w, scale)), scale);
+  });
 }
 
 Tensor round(const Tensor& x) { return is_float(x.dtype()) ? tensor_of(ir::unary(Op::round, record::in(x))) : same(x); }

@@ -474,7 +474,8 @@ Tensor polygamma_values(int64_t n, const Tensor& x) {
 }  // namespace
 
 Tensor polygamma(int64_t n, const Tensor& x) {
-  if (n < 0) base::fail("polygamma", "there is no derivative number {}", n);
+  constexpr int64_t kMost = 170;  // whose factorial is the largest that f64 holds
+  if (n < 0 || n > kMost) base::fail("polygamma", "takes derivatives from 0 to {}, not number {}", kMost, n);
   if (n == 0) return digamma(x);
   return real_function(
       x, "polygamma", [n](const Tensor& w) { return n == 1 ? trigamma(w) : polygamma_values(n, w); },
@@ -483,7 +484,8 @@ Tensor polygamma(int64_t n, const Tensor& x) {
 Tensor Tensor::polygamma(int64_t n) const { return tenon::polygamma(n, *this); }
 
 Tensor mvlgamma(const Tensor& x, int64_t p) {
-  if (p < 1) base::fail("mvlgamma", "needs one dim or more, not {}", p);
+  constexpr int64_t kMost = 1000;
+  if (p < 1 || p > kMost) base::fail("mvlgamma", "takes from 1 to {} dims, not {}", kMost, p);
   return record::in_wide(x.to(record::real_type(x.dtype())), [p](const Tensor& w) {
     Tensor total = lgamma(w);
     for (int64_t i = 1; i < p; ++i) total = add(total, lgamma(sub(w, static_cast<double>(i) / 2)));

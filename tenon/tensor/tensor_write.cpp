@@ -219,9 +219,11 @@ Tensor& Tensor::bernoulli_(double p, Generator* generator) {
 Tensor& Tensor::exponential_(double lambd, Generator* generator) {
   if (!(lambd > 0)) fail("exponential_", "lambd must be positive, got {}", lambd);
   record::require_float("exponential_", *this);
-  const Tensor drawn = rand(shape(), Options(dtype(), device()), generator);
+  // Drawn in f32 at least: the few steps of 16 bits would cut off what is rare.
+  const DType wide = dtype() == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor drawn = rand(shape(), Options(wide, device()), generator);
   const Tensor waiting = tenon::neg(tenon::log1p(tenon::neg(drawn)));  // of 1 - u, which is never 0
-  return assign("exponential_", *this, tenon::div(waiting, lambd), Reads::nothing);
+  return assign("exponential_", *this, tenon::div(waiting, lambd).to(dtype()), Reads::nothing);
 }
 
 namespace {

@@ -92,7 +92,7 @@ void compute_what_holds_data() {
   size_t nodes = 0;
   const size_t held = bytes_held_for(values, &nodes);
   all.since_look = all.brought = 0;
-  all.next_look = std::max(List::kFewTensors, nodes);
+  all.next_look = std::max({List::kFewTensors, nodes, tensors.size()});  // several may be of one node
   all.next_brought = std::max(List::kFewBytes, held);
   if (held < std::max(List::kFewBytes, nodes * kBytesOfANode)) return;
   const auto is_large = [&](const ir::Value& value) {

@@ -176,12 +176,14 @@ class GameRun {
   // Fails where the metrics tell of games behind a first checkpoint: the second line at or past it is only written once
   // that is saved.
   void require_none_yet() const {
-    if (!io::is_there(kOp, folder_.metrics())) return;
-    const std::vector<GameMetrics> lines = lines_so_far();
-    const int64_t every = game_run_config(folder_.path()).checkpoint_every;
-    const auto behind = std::count_if(lines.begin(), lines.end(),
-                                      [&](const GameMetrics& one) { return every > 0 && one.episode >= every; });
-    require_never_saved(folder_, behind > 1, fmt::format("played {} games", behind > 1 ? lines.back().episode : 0));
+    if (io::is_there(kOp, folder_.metrics())) {
+      const std::vector<GameMetrics> lines = lines_so_far();
+      const int64_t every = game_run_config(folder_.path()).checkpoint_every;
+      const auto behind = std::count_if(lines.begin(), lines.end(),
+                                        [&](const GameMetrics& one) { return every > 0 && one.episode >= every; });
+      require_never_saved(folder_, behind > 1, fmt::format("played {} games", behind > 1 ? lines.back().episode : 0));
+    }
+    require_no_trace_of_saving(folder_);
   }
 
   void resume(const Checkpoint& found) {

@@ -15,10 +15,12 @@ namespace fs = std::filesystem;
 namespace {
 
 void require_no_step_after_first(const RunFolder& folder) {
-  if (!io::is_there("train", folder.metrics())) return;
-  const std::vector<watch::StepMetrics> lines = watch::read_metrics(folder.metrics());
-  const int64_t every = run_config(folder.path()).checkpoint.every, last = lines.empty() ? 0 : lines.back().step;
-  require_never_saved(folder, every > 0 && last > every, fmt::format("done {} steps", last));
+  if (io::is_there("train", folder.metrics())) {
+    const std::vector<watch::StepMetrics> lines = watch::read_metrics(folder.metrics());
+    const int64_t every = run_config(folder.path()).checkpoint.every, last = lines.empty() ? 0 : lines.back().step;
+    require_never_saved(folder, every > 0 && last > every, fmt::format("done {} steps", last));
+  }
+  require_no_trace_of_saving(folder);
 }
 
 }  // namespace
@@ -27,6 +29,16 @@ void require_never_saved(const RunFolder& folder, bool has_later_lines, std::str
   if (has_later_lines)
     base::fail("train", "{}: has {}, and its checkpoints are gone; put them back, or begin a new run elsewhere",
                folder.path().string(), done);
+}
+
+void require_no_trace_of_saving(const RunFolder& folder) {
+  require_never_saved(folder, io::is_there("train", folder.path() / "model"), "saved its model");
+  if (!io::is_there("train", folder.checkpoints())) return;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.checkpoints())) {
+    const std::string name = entry.path().filename().string();
+    require_never_saved(folder, name == "best" || name.starts_with("damaged_"),
+                        fmt::format("saved {}", io::escaped(name)));
+  }
 }
 
 void refuse_checkpoint(const fs::path& path, const Error& why, std::string_view remedy) {

@@ -33,6 +33,9 @@ std::optional<ResumePoint> find_resume_point(const RunFolder& folder, const Conf
 /// Fails where a run that has no checkpoint got lines of metrics after its first one was due: "has {done}, and its
 /// checkpoints are gone".
 void require_never_saved(const RunFolder& folder, bool has_later_lines, std::string_view done);
+/// Fails where a run without checkpoints has left what is only there once one was saved: its model, its best checkpoint,
+/// or a damaged one.
+void require_no_trace_of_saving(const RunFolder& folder);
 
 /// Fails: this checkpoint is not of this run.
 [[noreturn]] void refuse_checkpoint(const std::filesystem::path& path, const Error& why,

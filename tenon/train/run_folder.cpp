@@ -108,9 +108,7 @@ bool has_own_lock(const fs::path& folder) {
   return entries == 1;
 }
 
-/// Without steps or checkpoints there was never a run: the folder's owner tried something that failed at once.
-bool holds_run(const fs::path& path) {
-  if (!io::names_in_folder(kFormat, path / "checkpoints").empty()) return true;
+bool has_metrics(const fs::path& path) {
   const fs::path metrics = path / "metrics.jsonl";
   if (!io::is_there(kFormat, metrics)) return false;
   std::error_code error;
@@ -119,14 +117,18 @@ bool holds_run(const fs::path& path) {
   return bytes > 0;
 }
 
+/// Without steps, checkpoints or a model there was never a run: the folder's owner tried something that failed at once.
+bool holds_run(const fs::path& path) {
+  return !io::names_in_folder(kFormat, path / "checkpoints").empty() || has_metrics(path) ||
+         !io::names_in_folder(kFormat, path / "model").empty();
+}
+
 /// A run makes the folder of its checkpoints before it takes a step.
 void require_checkpoints(const fs::path& path) {
   if (holds_run(path) && !io::is_there(kFormat, path / "checkpoints"))
-    base::fail(
-        kFormat,
-        "{}: its metrics.jsonl has steps, and its folder checkpoints is missing; put it back, or begin a new run in "
-        "another folder",
-        path.string());
+    base::fail(kFormat,
+               "{}: its {}, and its folder checkpoints is missing; put it back, or begin a new run in another folder",
+               path.string(), has_metrics(path) ? "metrics.jsonl has steps" : "model was saved");
 }
 
 /// Whether a ReplacingFile writes under this name: "report.html.4711-0.tmp".

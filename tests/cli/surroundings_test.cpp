@@ -127,6 +127,18 @@ TEST_F(Surroundings, CheckpointsThatAreGoneDoNotBeginARunAnew) {
             "1 tenon: [train] run: has done 20 steps, and its checkpoints are gone; put them back, or begin a new run "
             "elsewhere");
   EXPECT_EQ(content_of(folder_ / "run/metrics.jsonl"), metrics);
+  // Without metrics as well its model tells of checkpoints, and without that a damaged one does.
+  const std::string model = content_of(folder_ / "run/model/model.safetensors");
+  fs::remove(folder_ / "run/metrics.jsonl");
+  EXPECT_EQ(refusal("train --resume run --quiet"),
+            "1 tenon: [train] run: has saved its model, and its checkpoints are gone; put them back, or begin a new run "
+            "elsewhere");
+  EXPECT_EQ(content_of(folder_ / "run/model/model.safetensors"), model);
+  fs::rename(folder_ / "run/model", folder_ / "model");
+  fs::create_directory(folder_ / "run/checkpoints/damaged_step_00000010");
+  EXPECT_EQ(refusal("train --resume run --quiet"),
+            "1 tenon: [train] run: has saved damaged_step_00000010, and its checkpoints are gone; put them back, or begin "
+            "a new run elsewhere");
 }
 
 TEST_F(Surroundings, OutputsTakeThePlaceOfNothingButFiles) {

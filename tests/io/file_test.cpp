@@ -63,6 +63,16 @@ TEST_F(Files, ALinkLeadsToTheFileThatIsToBeWritten) {
             "cannot be written: its links lead in a circle, or there are too many");
 }
 
+TEST_F(Files, APrivateFileStaysPrivate) {
+  write("private", "old");
+  fs::permissions(path("private"), fs::perms::owner_read | fs::perms::owner_write);
+  ReplacingFile file("test", path("private"));
+  file.write("new");
+  file.commit();
+  EXPECT_EQ(content_of(path("private")), "new");
+  EXPECT_EQ(fs::status(path("private")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST_F(Files, ALinkIsReplacedAndNotWhatItLeadsTo) {
   write("target", "old");
   fs::create_symlink("target", path("link"));

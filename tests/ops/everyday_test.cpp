@@ -344,6 +344,8 @@ std::vector<Everyday> rows_of_everyday_functions() {
       {"instance_norm_moves", [](const In& t) { return running(t, 0.25); }, "f32(2, 3)", {1.875, 3.0625, 4.55000019, 1.16666663, 1.35416663, 1.84166658}},
       {"triplet_with_distance", [](const In& t) { return nn::triplet_margin_with_distance_loss(t.x, t.y, t.x * 0.5, {.distance = [](const Tensor& a, const Tensor& b) { return sum(abs(a - b), -1); }, .margin = 2, .swap = true, .reduction = nn::Reduction::none}); }, "f32(2,)", {6.375, 9.25}},
       {"triplet_with_distance_mean", [](const In& t) { return nn::triplet_margin_with_distance_loss(t.x, t.y, t.x * 0.5); }, "f32()", {4.45853519}},
+      {"round_of_integers", [](const In& t) { return round(t.n * 25 - 30, -1); }, "i64(5,)", {40, 0, 20, 0, 70}},
+      {"pow_of_large_exponents", [](const In& t) { return pow(t.n * 2, t.n + (int64_t{1} << 32)); }, "i64(5,)", {0, 0, 0, 0, 0}},
       {"gcd", [](const In& t) { return gcd(t.n * 6, t.n + 2); }, "i64(5,)", {1, 3, 4, 3, 6}},
       {"lcm", [](const In& t) { return lcm(t.n - 3, t.n + 2); }, "i64(5,)", {0, 6, 4, 6, 6}},
       {"gcd_of_zeros_and_negative", [](const In& t) { return gcd(t.n - 3, (t.n - 3) * -4); }, "i64(5,)", {0, 2, 1, 2, 1}},
