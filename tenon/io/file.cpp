@@ -205,9 +205,10 @@ ReplacingFile::ReplacingFile(std::string_view format, const fs::path& path, Devi
     file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
     if (file_ < 0 && errno != EEXIST) fail(shown_, "cannot be written: {}", reason(errno));
   }
-  if (replaces) {  // a private file stays private, and whose it was, as far as we may
-    if (fchown(file_, before.st_uid, before.st_gid) < 0) errno = 0;
-    check(fchmod(file_, before.st_mode & 0777));
+  // A private file stays private, and its owner's, where the system and its file systems allow it.
+  if (replaces) {
+    [[maybe_unused]] const int owned = fchown(file_, before.st_uid, before.st_gid);
+    [[maybe_unused]] const int allowed = fchmod(file_, before.st_mode & 0777);
   }
   flock(file_, LOCK_EX | LOCK_NB);  // only a sign of life: see sweep_beside
 }
