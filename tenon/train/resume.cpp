@@ -33,9 +33,7 @@ void require_never_saved(const RunFolder& folder, bool has_later_lines, std::str
 
 void require_no_trace_of_saving(const RunFolder& folder) {
   require_never_saved(folder, io::is_there("train", folder.path() / "model"), "saved its model");
-  if (!io::is_there("train", folder.checkpoints())) return;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder.checkpoints())) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : io::names_in_folder("train", folder.checkpoints())) {
     require_never_saved(folder, name == "best" || name.starts_with("damaged_"),
                         fmt::format("saved {}", io::escaped(name)));
   }
