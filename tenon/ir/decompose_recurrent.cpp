@@ -114,7 +114,7 @@ struct GruGates {
 }  // namespace
 
 std::vector<Value> decompose_recurrent(std::span<const Value> operands, const RecurrentAttrs& attrs,
-                                       RecurrentSteps* told) {
+                                       RecurrentSteps* kept_steps) {
   Pass p(operands, attrs);
   const auto steps = static_cast<size_t>(p.steps);
   const DType wide = p.h0.dtype();
@@ -154,13 +154,13 @@ std::vector<Value> decompose_recurrent(std::span<const Value> operands, const Re
   if (attrs.keeps && attrs.has_products())
     results.push_back(joined_steps(p.made.products, {p.steps, p.gates, p.batch, p.hidden}));
   if (attrs.keeps && attrs.has_cells()) results.push_back(joined_steps(p.made.c, {p.steps, p.batch, p.hidden}));
-  if (told) *told = std::move(p.made);
+  if (kept_steps) *kept_steps = std::move(p.made);
   return results;
 }
 
 // From the last step to the first.
 std::vector<Value> decompose_recurrent_backward(std::span<const Value> operands, const RecurrentAttrs& attrs,
-                                                const RecurrentSteps* told) {
+                                                const RecurrentSteps* kept_steps) {
   Pass p(operands, attrs);
   const bool is_gru = attrs.cell == Cell::gru;
   size_t next = attrs.operands();
@@ -170,8 +170,8 @@ std::vector<Value> decompose_recurrent_backward(std::span<const Value> operands,
   const Value of_states = attrs.from_states ? operands[next++] : Value();
   Value dh = attrs.from_last ? operands[next++] : Value(), dc = attrs.from_cells ? operands[next++] : Value();
   const int64_t first = attrs.reverse ? 0 : 1;  // of the states behind the elements
-  if (told) {
-    p.made = *told;
+  if (kept_steps) {
+    p.made = *kept_steps;
   } else {
     for (int64_t t = 0; t < p.steps; ++t) {
       p.made.h.push_back(at(all_states, {first + t}));
