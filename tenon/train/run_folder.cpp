@@ -118,9 +118,10 @@ bool has_metrics(const fs::path& path) {
 }
 
 /// Without steps, checkpoints or a model there was never a run: the folder's owner tried something that failed at once.
+/// A model alone may be anybody's.
 bool holds_run(const fs::path& path) {
   return !io::names_in_folder(kFormat, path / "checkpoints").empty() || has_metrics(path) ||
-         !io::names_in_folder(kFormat, path / "model").empty();
+         (is_run(path) && !io::names_in_folder(kFormat, path / "model").empty());
 }
 
 /// A run makes the folder of its checkpoints before it takes a step.
