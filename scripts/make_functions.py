@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes what follows from tenon/tensor/functions.def, the table of all functions of tensors.
+"""Writes what follows from tenon/tensor/functions.def and tenon/nn/functions.def, the tables of all functions.
 
     scripts/make_functions.py          writes the files that are not as the table says
     scripts/make_functions.py --check  names them, and functions that no test calls, and fails
 
-Written are tensor/ops.h, tensor/methods.cpp, the methods in tensor/tensor.h, python/src/functions_*.cpp,
-tests/tensor/function_table.inc and docs/functions.md.
+Written are tensor/ops.h, tensor/methods.cpp, the methods in tensor/tensor.h, python/src/functions_of_*.cpp and
+functions_in_place.cpp, tests/tensor/function_table.inc and docs/functions.md.
 """
 
 import pathlib
@@ -15,6 +15,7 @@ import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = "tenon/tensor/functions.def"
+LAYERS = "tenon/nn/functions.def"
 NOTE = f"Written by scripts/make_functions.py from {TABLE}; do not edit."
 
 # Types of the table: how C++ takes them, how the lambdas of Python's bindings do, and what a call passes on.
@@ -25,6 +26,13 @@ CPP = {"Tensor": "const Tensor&", "Tensor?": "const Tensor&", "Operand": "const 
 PYTHON = {**CPP, "Tensor?": "const std::optional<Tensor>&", "str": "const std::string&", "str?": "const std::optional<std::string>&",
           "Tensors": "const std::vector<Tensor>&", "Tensors...": "const SeveralTensors&"}
 PASSED = {"Tensor?": "{}.value_or(Tensor())", "Operand?": "std::move({})", "Tensors...": "{}.all"}
+# Those of layers' functions alone, as the lambdas take them.
+OF_LAYERS = {"Size1": "Size1", "Size2": "const nn::Size2&", "Size3": "const nn::Size3&", "Size1?": "std::optional<Size1>",
+             "Size2?": "const std::optional<nn::Size2>&", "Size3?": "const std::optional<nn::Size3>&", "Padding1": "const nn::Padding&",
+             "Padding2": "const nn::Padding&", "Padding3": "const nn::Padding3&", "Reduction": "nn::Reduction",
+             "Object": "const py::object&", "bool?": "std::optional<bool>", "Number?": "std::optional<Number>"}
+PYTHON.update(OF_LAYERS)
+CPP.update(OF_LAYERS)
 RESULTS = {"Tensor": "Tensor", "Pair": "std::pair<Tensor, Tensor>", "Tensors": "std::vector<Tensor>", "bool": "bool", "Unique": "Unique"}
 
 
@@ -77,6 +85,9 @@ class Function:
             return argument.name + kind + ("" if argument.default is None else f" = {argument.default}")
         return f"{self.name}({', '.join(map(shown, self.arguments))})" + ("" if self.result == "Tensor" else f" -> {self.result}")
 
+    def called(self):
+        return [self.name]
+
     def copy_as(self, name, section):
         made = Function(section, name, "", self.result, self.forms, f"As {self.name}.")
         made.arguments, made.alias_of = self.arguments, self.name
@@ -102,6 +113,62 @@ def read_table():
                 functions.append(Function(section, *match.groups()))
             else:
                 raise SystemExit(f"{TABLE}:{number}: this is no row: {line}")
+    return functions
+
+
+class LayerFunction:
+    """A row of nn/functions.def."""
+
+    def __init__(self, section, module, name, arguments, result, expression, help_text):
+        self.section, self.module, self.name, self.result, self.help, self.examples = section, module, name, result or "Tensor", help_text, []
+        self.arguments, self.expression, self.since, self.alias_of = [Argument(part) for part in split(arguments)], expression, "0.1", None
+
+    # Readers need not know the words of PyTorch 0.4.
+    def signature(self):
+        def shown(argument):
+            kind = "" if argument.kind == "Tensor" else f": {argument.kind}"
+            return argument.name + kind + ("" if argument.default is None else f" = {argument.default}")
+        known = [shown(argument) for argument in self.arguments if argument.name not in ("size_average", "reduce")]
+        return f"{self.name}({', '.join(known)})" + ("" if self.result == "Tensor" else f" -> {self.result}")
+
+    def called(self):
+        """The functions of C++ that it calls."""
+        return re.findall(r"\bnn::(?:init::)?(\w+)\(", self.expression)
+
+    def body(self):
+        names = [argument.name for argument in self.arguments]
+        text = self.expression
+        for argument in self.arguments:
+            if argument.python_kind == "Tensor?":
+                text = re.sub(rf"\b{argument.name}\b", f"{argument.name}.value_or(Tensor())", text)
+        if "size_average" in names:
+            text = re.sub(r"\breduction\b", "reduced(size_average, reduce, reduction)", text)
+        if self.module == "init" and self.result == "Tensor":
+            return f"{text}; return Same();"
+        return f"return {text};"
+
+    def binding(self):
+        signature = ", ".join(argument.python_name() for argument in self.arguments)
+        unused = {argument.name for argument in self.arguments if not re.search(rf"\b{argument.name}\b", self.body())}
+        inside = ", ".join((f"Tensor {argument.name}" if self.module == "init" and argument.python_kind == "Tensor" else argument.python_type() + (
+            "" if argument.name in unused else f" {argument.name}")) for argument in self.arguments)
+        kind = "kFunctional" if self.module == "functional" else "kInit"
+        return [f"  define<{quoted(self.name)}, {quoted(signature)}, []({inside}) {{ {self.body()} }}>(",
+                f"      {quoted(chr(10).join([self.help] + ([''] + self.examples if self.examples else [])))}, {kind});"]
+
+
+def read_layers():
+    functions, section, module = [], "", ""
+    for number, line in enumerate((ROOT / LAYERS).read_text().splitlines(), 1):
+        if match := re.fullmatch(r"## (.+) ; (functional|init)", line):
+            section, module = match.groups()
+        elif line.startswith("  "):
+            functions[-1].examples.append(line[2:])
+        elif line and not line.startswith("#"):
+            match = re.fullmatch(r"(\w+)\((.*?)\)(?: -> (\w+))? = (.+?) ; (.+)", line)
+            if not match:
+                raise SystemExit(f"{LAYERS}:{number}: this is no row: {line}")
+            functions.append(LayerFunction(section, module, *match.groups()))
     return functions
 
 
@@ -243,7 +310,7 @@ def bindings(functions, title, noted, in_place):
             call = f"tenon::{name}({', '.join(passed)})"
         else:
             call = f"{row.arguments[0].name}.{name}({', '.join(passed[1:])})"
-        body = f"return computed([&] {{ return {call}; }});" if "w" in row.forms else f"return {call};"
+        body = f"return computed([&] {{ return {call}; }});" if "w" in row.forms else f"{call}; return Same();" if in_place else f"return {call};"
         signature = ", ".join(argument.python_name() for argument in row.arguments)
         help_text = f"{row.name} in place." if in_place and not is_alone else row.help + ("\n\n" + "\n".join(row.examples) if row.examples else "")
         kind = "kMethod" if in_place or "f" not in row.forms else "kFunction" if "m" not in row.forms else "kBoth"
@@ -251,6 +318,14 @@ def bindings(functions, title, noted, in_place):
                   f"      {quoted(help_text)}, {kind});"]
     # The table is data: its lines are as long as they are.
     return "// clang-format off\n".join(["\n".join(lines[:4]) + "\n", "\n".join(lines[4:] + ["}", "", "}  // namespace tenon::python", ""])])
+
+
+def layer_bindings(functions):
+    lines = [f"// {NOTE.replace(TABLE, LAYERS)}", "//", "// Functions of nn.functional and nn.init.", "", '#include "functions.h"',
+             '#include "layer_arguments.h"', "", "namespace tenon::python {", "", "// clang-format off", "void note_layers() {"]
+    for function in functions:
+        lines += function.binding()
+    return "\n".join(lines + ["}", "", "}  // namespace tenon::python", ""])
 
 
 def test_table(functions):
@@ -264,7 +339,12 @@ def test_table(functions):
     return "\n".join(lines + [""])
 
 
-def docs(functions):
+def escaped(text):
+    """For a cell of a table."""
+    return re.sub(r"(?<!\\)\|", r"\\|", text)
+
+
+def docs(functions, layers):
     lines = ["# Functions of tensors", "", f"<!-- {NOTE} -->", "",
              "Names, arguments and defaults are the same in C++ and Python. An argument without a type is a tensor; an operand is a tensor or",
              "a number; `?` marks what may be left out; dims are a list of sizes or dims, axes one dim, several or none. The second column says",
@@ -274,12 +354,17 @@ def docs(functions):
         for row in rows:
             forms = [name for letter, name in (("f", "function"), ("m", "method"), ("i", "in place"), ("s", "in place")) if letter in row.forms]
             since = "" if row.since == "0.1" else f" Since {row.since}."
-            lines.append(f"| `{row.signature()}` | {', '.join(forms)} | {row.help}{since} |".replace("|x|", "\\|x\\|").replace(
-                "|gamma(x)|", "\\|gamma(x)\\|").replace("|x - other|", "\\|x - other\\|").replace("|other|", "\\|other\\|").replace("x | other", "x \\| other"))
+            lines.append(f"| `{escaped(row.signature())}` | {', '.join(forms)} | {escaped(row.help)}{since} |")
+    lines += ["", "# Functions of layers", "",
+              "What `tenon.nn.functional` has in Python, with PyTorch's names, arguments and defaults; `tenon.nn.init` has the initial values.",
+              "C++ has them in `tenon::nn`, where several settings are one struct: `nn::conv2d(x, weight, bias, {.stride = 2})`."]
+    for section, rows in by_section(layers):
+        lines += ["", f"## {section}", "", "| function | what it gives |", "| --- | --- |"]
+        lines += [f"| `{escaped(row.signature())}` | {escaped(row.help)} |" for row in rows if not row.name.startswith("_")]
     return "\n".join(lines + [""])
 
 
-def written(functions):
+def written(functions, layers):
     """Every file that follows from the table, by its path."""
     header = (ROOT / "tenon/tensor/tensor.h").read_text()
     begin, end = "  // ---- begin of the methods of functions.def", "  // ---- end of the methods of functions.def"
@@ -292,21 +377,22 @@ def written(functions):
         "tenon/tensor/methods.cpp": methods_source(functions),
         "python/src/functions_of_tensors.cpp": bindings(functions, "Functions and methods of Python.", "note_functions", False),
         "python/src/functions_in_place.cpp": bindings(functions, "Methods of Python that change their tensor.", "note_in_place", True),
+        "python/src/functions_of_layers.cpp": layer_bindings(layers),
         "tests/tensor/function_table.inc": test_table(functions),
-        "docs/functions.md": docs(functions),
+        "docs/functions.md": docs(functions, layers),
     }
 
 
 def untested(functions):
     """Functions that no test of C++ calls by name. Those of one tensor are walked by function_table.inc as well."""
     text = "".join(path.read_text() for folder in ("ops", "tensor", "nn", "exec", "plan", "grad") for path in sorted((ROOT / "tests" / folder).glob("*.cpp")))
-    return sorted({row.name for row in functions if not row.alias_of and not re.search(rf"\b{row.name}\(", text)})
+    return sorted({name for row in functions if not row.alias_of for name in row.called() if not re.search(rf"\b{name}\(", text)})
 
 
 def main():
-    functions = read_table()
+    functions, layers = read_table(), read_layers()
     stale = []
-    for path, text in written(functions).items():
+    for path, text in written(functions, layers).items():
         file = ROOT / path
         if file.exists() and file.read_text() == text:
             continue
@@ -317,10 +403,10 @@ def main():
     if "--check" not in sys.argv:
         return 0
     for path in stale:
-        print(f"{path} is not what {TABLE} says; run scripts/make_functions.py")
-    for name in (missing := untested(functions)):
+        print(f"{path} is not what {TABLE} and {LAYERS} say; run scripts/make_functions.py")
+    for name in (missing := untested(functions + layers)):
         print(f"{name}() is called by no test in tests/ops, tensor, nn, exec, plan or grad")
-    print(f"{len(functions)} rows, {len(stale)} stale files, {len(missing)} functions without a test")
+    print(f"{len(functions) + len(layers)} rows, {len(stale)} stale files, {len(missing)} functions without a test")
     return 1 if stale or missing else 0
 
 

@@ -51,13 +51,18 @@ def kind(text):
     return PLAIN.get(text, "Any")
 
 
-OPS = {line.split("(")[0][4:]: line for line in _tenon._stubs(False)}
+def lines_of(kind):
+    """Functions of the tables by name: "function", "method", "functional" or "init"."""
+    return {line.split("(")[0][4:]: line for line in _tenon._stubs(kind)}
 
 
-def signature(name, doc, is_method):
+OPS = lines_of("function")
+
+
+def signature(name, doc, is_method, table=OPS):
     """The line of a stub for a function of the extension."""
-    if not is_method and name in OPS and not (doc or "").startswith(name + "("):
-        return OPS[name]
+    if not is_method and name in table and not re.match(rf"{re.escape(name)}\(.*\) ->", doc or ""):
+        return table[name]
     first = (doc or "").split("\n", 1)[0]
     match = re.match(rf"{re.escape(name)}\((.*)\) -> (.*)$", first)
     if not match:
@@ -146,10 +151,7 @@ def module_stub(names, module):
         if inspect.isfunction(value) and inspect.isfunction(inspect.unwrap(value)):
             lines.append(of_python(name, value))
         elif callable(value):
-            line = signature(name, value.__doc__, False)
-            if inspect.isfunction(value):  # a loss, which takes the words of PyTorch 0.4, too
-                line = line.replace(") -> ", ", *, size_average: bool | None = ..., reduce: bool | None = ...) -> ")
-            lines.append(line)
+            lines.append(signature(name, value.__doc__, False, {**OPS, **lines_of(module)}))
     return "\n\n".join(lines) + "\n"
 
 
@@ -257,7 +259,7 @@ def tensor_stub():
         lines.append(f"    def __{name}__(self, other: Tensor | Number) -> Tensor: ...")
     in_python = {name: member for name, member in vars(tenon.Tensor).items()
                  if inspect.isfunction(member) and not name.startswith("_") and name != "register_hook"}
-    for line in _tenon._stubs(True):
+    for line in _tenon._stubs("method"):
         if line.split("(")[0][4:] not in in_python:
             lines.append("    " + in_class(line))
     for name, member in sorted(in_python.items()):
@@ -266,7 +268,7 @@ def tensor_stub():
 
 
 def top_stub():
-    shown = {line.split("(")[0][4:] for line in _tenon._stubs(False)} | {
+    shown = {line.split("(")[0][4:] for line in _tenon._stubs("function")} | {
         "Tensor", "dtype", "device", "Captured", "int", "float", "bool", "long", "double", "half"}
     lines = [COMMON.replace("import os", "import builtins\nimport os").rstrip("\n"),
              "from . import accelerator as accelerator, compiler as compiler, jit as jit, special as special, testing as testing",
@@ -281,7 +283,7 @@ def top_stub():
     for name in ("Error", "OutOfRange", "DeviceLost"):
         base = {"Error": "RuntimeError", "OutOfRange": "Error, IndexError", "DeviceLost": "Error"}[name]
         lines.append(f"class {name}({base}): ...")
-    for line in _tenon._stubs(False):
+    for line in _tenon._stubs("function"):
         if not line.startswith("def _") and not inspect.isfunction(getattr(tenon, line.split("(")[0][4:], None)):
             lines.append(in_class(line))
     shown -= {name for name in shown if inspect.isfunction(getattr(tenon, name, None))}

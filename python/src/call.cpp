@@ -87,6 +87,16 @@ Parameters::Parameters(const char* signature) {
   }
 }
 
+void Parameters::throw_unknown(const char* function, const char* name, size_t skipped) const {
+  std::vector<std::string_view> known;
+  for (size_t i = skipped; i < size_; ++i) {
+    const std::string_view one = this->name(i);
+    if (one != "size_average" && one != "reduce") known.push_back(one);  // words of PyTorch 0.4
+  }
+  throw_type_error(fmt::format("{}() has no argument '{}'{}", function, name,
+                               known.empty() ? "" : fmt::format("; it has {}", fmt::join(known, ", "))));
+}
+
 void Parameters::place(const char* function, PyObject* first, PyObject* const* args, size_t positional,
                        PyObject* keywords, std::array<PyObject*, kMost>& slots, py::object& rest) const {
   for (size_t i = 0; i < size_; ++i) slots[i] = defaults_[i];
@@ -125,12 +135,26 @@ void Parameters::place(const char* function, PyObject* first, PyObject* const* a
         if (found < size_) break;
       }
     }
-    if (found == size_) throw_type_error(fmt::format("{}() has no argument '{}'", function, PyUnicode_AsUTF8(name)));
+    if (found == size_) throw_unknown(function, PyUnicode_AsUTF8(name), first ? 1 : 0);
+    if (found < at || (found == starred_ && taken < positional))
+      throw_type_error(fmt::format("{}() is given its argument '{}' twice", function, PyUnicode_AsUTF8(name)));
     slots[found] = args[positional + static_cast<size_t>(k)];
   }
   for (size_t i = 0; i < size_; ++i) {
     if (!slots[i]) throw_type_error(fmt::format("{}() lacks its argument '{}'", function, PyUnicode_AsUTF8(names_[i])));
   }
+}
+
+void rethrow_naming(const py::builtin_exception& error, const char* function, const char* argument) {
+  constexpr std::string_view kNeeded = " is needed, not ";
+  const std::string text = error.what();
+  const size_t at = text.find(kNeeded);
+  const std::string told = at == text.npos ? fmt::format("{}(): {}: {}", function, argument, text)
+                                           : fmt::format("{}() needs {} for '{}', not {}", function, text.substr(0, at),
+                                                         argument, text.substr(at + kNeeded.size()));
+  if (dynamic_cast<const py::type_error*>(&error)) throw_type_error(told);
+  if (dynamic_cast<const py::value_error*>(&error)) throw_value_error(told);
+  throw;  // as an index error
 }
 
 // ---- all functions ----

@@ -28,16 +28,31 @@ class Parameters {
   static constexpr size_t kMost = 12;
   explicit Parameters(const char* signature);
   size_t size() const { return size_; }
+  const char* name(size_t i) const { return PyUnicode_AsUTF8(names_[i]); }
 
   /// Puts every argument, or its default, in its slot; `first` stands before `args` if it is not null.
   void place(const char* function, PyObject* first, PyObject* const* args, size_t positional, PyObject* keywords,
              std::array<PyObject*, kMost>& slots, py::object& rest) const;
 
  private:
+  /// A name that no argument has; the first `skipped` are given otherwise.
+  [[noreturn]] void throw_unknown(const char* function, const char* name, size_t skipped) const;
+
   size_t size_ = 0;
   size_t starred_ = kMost;
   std::array<PyObject*, kMost> names_{}, defaults_{};
 };
+
+/// What a function gives that changes its first argument: that object itself.
+struct Same {};
+/// Its first argument where `is_first`, else a tensor.
+struct SameOr {
+  bool is_first;
+  Tensor tensor;
+};
+
+/// Throws the error that a conversion threw again, with the function and the argument that it is about.
+[[noreturn]] void rethrow_naming(const py::builtin_exception& error, const char* function, const char* argument);
 
 namespace detail {
 
@@ -51,13 +66,29 @@ struct Signature<R (*)(A...)> {
 template <typename F>
 struct Signature : Signature<decltype(+std::declval<F>())> {};
 
+/// `converting` is the argument that is being converted, or Parameters::kMost.
 template <typename F, typename Arguments, size_t... I>
-auto apply_slots(const F& f, std::array<PyObject*, Parameters::kMost>& slots, std::index_sequence<I...>) {
-  const auto in_turn = [&f](auto&&... converted) {
+auto apply_slots(const F& f, std::array<PyObject*, Parameters::kMost>& slots, size_t& converting,
+                 std::index_sequence<I...>) {
+  const auto in_turn = [&f, &converting](auto&&... converted) {
+    converting = Parameters::kMost;
     turn::await();  // conversions may have called code of the user's
     return f(std::forward<decltype(converted)>(converted)...);
   };
-  return in_turn(Convert<std::tuple_element_t<I, Arguments>>::from(slots[I])...);
+  const auto convert = [&]<size_t at>() -> decltype(auto) {
+    converting = at;
+    return Convert<std::tuple_element_t<at, Arguments>>::from(slots[at]);
+  };
+  // Braces, so that the first wrong argument is the one that is named.
+  std::tuple<decltype(convert.template operator()<I>())...> converted{convert.template operator()<I>()...};
+  return std::apply(in_turn, std::move(converted));
+}
+
+template <typename R>
+PyObject* as_result(R&& result, PyObject* first) {
+  if constexpr (std::same_as<R, Same>) return Py_NewRef(first);
+  else if constexpr (std::same_as<R, SameOr>) return result.is_first ? Py_NewRef(first) : to_python(std::move(result.tensor));
+  else return to_python(std::forward<R>(result));
 }
 
 template <auto F, Text kName, Text kSignature>
@@ -70,7 +101,14 @@ PyObject* invoke(PyObject* first, PyObject* const* args, Py_ssize_t count, PyObj
     std::array<PyObject*, Parameters::kMost> slots;
     py::object rest;
     parameters.place(kName.chars, first, args, static_cast<size_t>(count), keywords, slots, rest);
-    return to_python(apply_slots<decltype(F), Arguments>(F, slots, std::make_index_sequence<kCount>()));
+    size_t converting = Parameters::kMost;
+    try {
+      return as_result(apply_slots<decltype(F), Arguments>(F, slots, converting, std::make_index_sequence<kCount>()),
+                       slots[0]);
+    } catch (const py::builtin_exception& error) {
+      if (converting == Parameters::kMost) throw;
+      rethrow_naming(error, kName.chars, parameters.name(converting));
+    }
   } catch (...) {
     set_python_error();
     return nullptr;
@@ -92,7 +130,7 @@ std::vector<const char*> type_names(std::index_sequence<I...>) {
 }
 template <typename R>
 constexpr const char* result_name() {
-  if constexpr (std::same_as<R, Tensor>) return "Tensor";
+  if constexpr (std::same_as<R, Tensor> || std::same_as<R, Same> || std::same_as<R, SameOr>) return "Tensor";
   if constexpr (std::same_as<R, bool>) return "bool";
   if constexpr (std::same_as<R, int64_t>) return "int";
   if constexpr (std::same_as<R, double>) return "float";
@@ -104,7 +142,7 @@ constexpr const char* result_name() {
 }  // namespace detail
 
 /// Where a function is found.
-enum Kind : unsigned { kFunction = 1, kMethod = 2, kBoth = 3 };
+enum Kind : unsigned { kFunction = 1, kMethod = 2, kBoth = 3, kFunctional = 4, kInit = 8 };
 
 /// Notes a function for prepare_tensor_type() and add_functions(). `types` and `result` are those of the stubs.
 void note_function(Kind kind, const char* name, const char* signature, const char* doc,

@@ -140,7 +140,8 @@ struct Convert<std::optional<Tensor>> {
   static constexpr const char* type = "Tensor | None";
   static std::optional<Tensor> from(PyObject* object) {
     if (object == Py_None) return {};
-    return Convert<Tensor>::from(object);
+    if (!is_tensor(object)) throw_type_error("a tensor or None is needed, not " + type_name_of(object));
+    return tensor_in(object);
   }
 };
 template <>
@@ -268,9 +269,13 @@ struct Convert<Generator*> {
   static Generator* from(PyObject* object);
 };
 template <typename T>
-requires std::same_as<T, std::optional<int64_t>> || std::same_as<T, std::optional<double>>
+requires std::same_as<T, std::optional<int64_t>> || std::same_as<T, std::optional<double>> ||
+         std::same_as<T, std::optional<bool>> || std::same_as<T, std::optional<Number>>
 struct Convert<T> {
-  static constexpr const char* type = std::same_as<T, std::optional<double>> ? "float | None" : "int | None";
+  static constexpr const char* type = std::same_as<T, std::optional<double>>   ? "float | None"
+                                      : std::same_as<T, std::optional<bool>>   ? "bool | None"
+                                      : std::same_as<T, std::optional<Number>> ? "Number | None"
+                                                                               : "int | None";
   static T from(PyObject* object) {
     if (object == Py_None) return {};
     return Convert<typename T::value_type>::from(object);

@@ -165,7 +165,10 @@ void note_creation() {
       ">>> w = tenon.tensor([1., 2.], requires_grad=True)\n>>> (w * w).sum().backward()\n>>> w.grad\n"
       "tensor([2., 4.])",
       kMethod);
-  define<"requires_grad_", "x, requires_grad=True", [](Tensor x, bool on) { return x.requires_grad_(on); }>(
+  define<"requires_grad_", "x, requires_grad=True", [](Tensor x, bool on) {
+    x.requires_grad_(on);
+    return Same();
+  }>(
       "Makes it a leaf that collects gradients, or not.", kMethod);
   define<"retain_grad", "x", [](Tensor x) -> py::object {
     x.retain_grad();

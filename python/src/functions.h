@@ -11,6 +11,7 @@ void note_functions();
 void note_in_place();
 void note_by_hand();
 void note_creation();
+void note_layers();
 void note_arrays();
 
 /// The table of all that was noted, for the type or for the module; whoever takes it keeps it.

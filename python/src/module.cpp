@@ -20,11 +20,14 @@ PYBIND11_MODULE(_tenon, m) {
   note_in_place();
   note_by_hand();
   note_creation();
+  note_layers();
   note_arrays();
   prepare_tensor_type(m);
   static std::vector<PyMethodDef> functions = method_table(kFunction);
   if (PyModule_AddFunctions(m.ptr(), functions.data()) != 0) throw py::error_already_set();
-  m.def("_stubs", [](bool methods) { return stubs(methods ? kMethod : kFunction); });
+  m.def("_stubs", [](const std::string& kind) {
+    return stubs(kind == "method" ? kMethod : kind == "functional" ? kFunctional : kind == "init" ? kInit : kFunction);
+  });
 
   bind_autograd(m);
   py::module_ nn = m.def_submodule("_nn");

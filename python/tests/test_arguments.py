@@ -34,7 +34,7 @@ class Arguments(unittest.TestCase):
         self.assertEqual(tenon.mm(tenon.ones(1, 2), mat2=tenon.ones(2, 1)).tolist(), [[2]])
         self.assertEqual(tenon.where(x > 2, input=x, other=0).tolist(), [0, 3])
         self.assertEqual(tenon.bernoulli(input=tenon.ones(2)).tolist(), [1, 1])
-        with self.assertRaisesRegex(TypeError, r"^add\(\) has no argument 'out'$"):
+        with self.assertRaisesRegex(TypeError, r"^add\(\) has no argument 'out'; it has x, other, alpha$"):
             tenon.add(x, x, out=x)
 
     def test_sorting(self):
@@ -159,7 +159,7 @@ PYTORCHS_CHOICE = {"unravel_index", "rrelu", "trapezoid", "trapz", "gradient", "
 
 class Methods(unittest.TestCase):
     def test_every_function_of_a_tensor_is_a_method(self):
-        for line in tenon._tenon._stubs(False):
+        for line in tenon._tenon._stubs("function"):
             name, _, rest = line[4:].partition("(")
             if rest.partition(":")[2].startswith(" Tensor,") or rest.partition(":")[2].startswith(" Tensor)"):
                 if name.startswith(("_", "special_")) or name.endswith("_like") or name in PYTORCHS_CHOICE:

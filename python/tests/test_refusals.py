@@ -17,7 +17,7 @@ class Refusals(unittest.TestCase):
         x = tenon.randn(100, 100)
         self.check(lambda: F.embedding(tenon.tensor([0]), [[1., 2.]]), "embedding() needs a tensor for 'weight', not list")
         self.check(lambda: F.embedding(x), "embedding() lacks its argument 'weight'")
-        self.check(lambda: F.embedding(x, x, x), "embedding() needs an integer for 'padding_idx', not Tensor")
+        self.check(lambda: F.embedding(x, x, x), "embedding() needs an integer for 'padding_idx', not tenon.Tensor")
         self.check(lambda: F.linear(x, x, out=x), "linear() has no argument 'out'; it has input, weight, bias")
         self.check(lambda: F.linear(x, x, weight=x), "linear() is given its argument 'weight' twice")
         self.check(lambda: F.mse_loss(x, x, reduction=3), "mse_loss() needs a text for 'reduction', not int")

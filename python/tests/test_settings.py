@@ -421,7 +421,7 @@ class Arguments(unittest.TestCase):
         self.assertEqual(str(caught.exception), text)
 
     def test_that_are_no_tensors(self):
-        self.check(lambda: F.dropout2d(None), "dropout2d() needs a tensor for 'input', not NoneType")
+        self.check(lambda: F.dropout2d(None), "dropout2d() needs a tensor for 'input', not None")
         self.check(lambda: tenon.linalg.norm(3), "norm() needs a tensor for 'A', not int")
         self.check(lambda: tenon.autograd.backward("x"), "backward() needs a tensor or several, not str")
         self.check(lambda: nn.summary("x"), "summary() needs a module, not str")

@@ -186,8 +186,21 @@ class Attributes(unittest.TestCase):
             self.assertEqual((tenon.ones(1).expand(two).shape, tenon.ones(1).repeat(two).shape), ((2,), (2,)))
             self.assertEqual((tenon.ones(1, 1).unsqueeze(two).shape, tenon.randint(0, two, (two,)).shape), ((1, 1, 1), (2,)))
             self.assertEqual(tenon.nn.Linear(int(two), int(two)).weight.shape, (2, 2))
-        with self.assertRaisesRegex(TypeError, "a size or a list of sizes is needed, not numpy.float32"):
+        with self.assertRaisesRegex(TypeError, "a size or a list of sizes for 'size', not numpy.float32"):
             tenon.zeros(np.float32(2))
+
+    def test_changes_in_place_give_the_same_object(self):
+        x = tenon.tensor([-1., 2.])
+        for changed in (x.add_(1), x.clamp_(min=0), x.mul_(2).sub_(1), tenon.nn.functional.relu(x, inplace=True),
+                        tenon.nn.functional.dropout(x, 0.0, True, True), tenon.nn.init.ones_(x), x.requires_grad_()):
+            self.assertIs(changed, x)
+        self.assertIsNot(tenon.nn.functional.relu(x), x)
+
+    def test_arguments_given_twice(self):
+        x = tenon.ones(2)
+        for call in (lambda: tenon.add(x, x, other=x), lambda: x.sum(0, dim=0), lambda: tenon.zeros(2, size=3)):
+            with self.assertRaisesRegex(TypeError, "is given its argument '[a-z]+' twice"):
+                call()
 
     def test_values_and_indices(self):
         values, indices = tenon.tensor([3., 1., 2.]).sort()
@@ -262,11 +275,11 @@ class BadInput(unittest.TestCase):
             (lambda: x.sum(dimension=0), TypeError, r"sum\(\) has no argument 'dimension'"),
             (lambda: x.transpose(0), TypeError, r"transpose\(\) lacks its argument 'dim1'"),
             (lambda: x.exp(1), TypeError, r"exp\(\) takes at most 0 arguments, got 1"),
-            (lambda: tenon.exp([1.0]), TypeError, "a tensor is needed, not list"),
+            (lambda: tenon.exp([1.0]), TypeError, r"exp\(\) needs a tensor for 'x', not list"),
             (lambda: x + "a", TypeError, "unsupported operand"),
-            (lambda: tenon.zeros(1.5), TypeError, "a size or a list of sizes is needed, not float"),
+            (lambda: tenon.zeros(1.5), TypeError, "a size or a list of sizes for 'size', not float"),
             (lambda: tenon.zeros(2, dtype="complex64"), ValueError, "there is no dtype 'complex64'; there are float32"),
-            (lambda: tenon.zeros(2, dtype=3), TypeError, "a dtype such as tenon.float32 is needed, not int"),
+            (lambda: tenon.zeros(2, dtype=3), TypeError, r"zeros\(\) needs a dtype such as tenon.float32 for 'dtype', not int"),
             (lambda: tenon.zeros(2, device="gpu7"), ValueError, "gpu7"),
             (lambda: tenon.tensor([[1, 2], [3]]), ValueError, "lists of 2 and 1 elements stand side by side"),
             (lambda: tenon.tensor(["a"]), TypeError, "numbers, lists of numbers or an array are needed, not str"),

@@ -98,7 +98,7 @@ Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& weight, const Te
   return bias.defined() ? add(made, bias) : made;
 }
 
-Tensor embedding(const Tensor& weight, const Tensor& index) {
+Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx) {
   if (weight.dim() != 2)
     base::fail("embedding", "weight must be (count, width), got {}", ir::to_string(weight.shape()));
   if (index.dtype() != DType::i64 && index.dtype() != DType::i32) {
@@ -106,7 +106,12 @@ Tensor embedding(const Tensor& weight, const Tensor& index) {
   }
   record::require_same_device("embedding", weight, index);
   record::require_range("embedding", index, 0, weight.size(0));
-  return tensor_of(ir::gather(record::in(weight), value_of(index), 0));
+  const Tensor rows = tensor_of(ir::gather(record::in(weight), value_of(index), 0));
+  if (!padding_idx) return rows;
+  const int64_t count = weight.size(0), row = *padding_idx < 0 ? *padding_idx + count : *padding_idx;
+  if (row < 0 || row >= count)
+    base::fail("embedding", "padding row {} is out of range for {} rows", *padding_idx, count);
+  return where((index == row).unsqueeze(-1), rows.detach(), rows);
 }
 
 Tensor layer_norm(const Tensor& given, const Dims& shape, const Tensor& weight, const Tensor& bias, double eps) {

@@ -13,8 +13,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor
 Tensor affine(const Tensor& x, const Tensor& weight, const Tensor& bias = Tensor());
 /// x (..., m) times weight (out, m, n) times y (..., n) for each of `out`, plus bias (out).
 Tensor bilinear(const Tensor& x, const Tensor& y, const Tensor& weight, const Tensor& bias = Tensor());
-/// Rows of weight (count, width) picked by index.
-Tensor embedding(const Tensor& weight, const Tensor& index);
+/// Rows of weight (count, width) picked by index. The row of padding_idx, which counts from the end where it is
+/// negative, gets no gradient.
+Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_t> padding_idx = {});
 /// Normalises over the trailing dims, whose sizes are those of `weight` or, without one, `shape`.
 Tensor layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight = Tensor(), const Tensor& bias = Tensor(),
                   double eps = 1e-5);

@@ -68,11 +68,7 @@ Embedding::Embedding(int64_t count, int64_t width, std::optional<int64_t> paddin
   register_parameter("weight", weight);
 }
 
-Tensor Embedding::forward(const Tensor& index) const {
-  const Tensor rows = embedding(weight, index);
-  if (!padding_) return rows;
-  return where((index == *padding_).unsqueeze(-1), rows.detach(), rows);
-}
+Tensor Embedding::forward(const Tensor& index) const { return embedding(weight, index, padding_); }
 
 LayerNorm::LayerNorm(const Dims& shape, double eps, bool affine, bool has_bias, const Options& options)
     : shape_(shape), eps_(eps) {

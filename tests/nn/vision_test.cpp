@@ -349,6 +349,16 @@ TEST(MaxPool2d, HasASecondDerivative) {
   EXPECT_EQ(values(grad(slope.sum(), x)), (Floats{0, 2, 2, 0}));
 }
 
+TEST(MaxPool1d, SaysWhereTheLargestLie) {
+  const Tensor x = weights({1, 5, 2, 5, 3}, {1, 1, 5});
+  const auto windows = nn::max_pool1d_with_indices(x, 2);
+  EXPECT_EQ(values(windows.y), (Floats{5, 5}));
+  EXPECT_EQ(windows.indices.to_vector<int64_t>(), (std::vector<int64_t>{1, 3}));
+  const auto parts = nn::adaptive_max_pool1d_with_indices(x, 2);
+  EXPECT_EQ(values(parts.y), (Floats{5, 5}));
+  EXPECT_EQ(parts.indices.to_vector<int64_t>(), (std::vector<int64_t>{1, 3}));
+}
+
 TEST(AdaptiveMaxPool, CutsIntoNearlyEvenPartsAndSaysWhere) {
   const Tensor x = (counting({1, 1, 5, 6}) * 7) % 11;
   const auto [y, indices] = nn::adaptive_max_pool2d_with_indices(x, {3, 4});
@@ -635,6 +645,23 @@ TEST(BatchNorm, IsMovedByCapturedStepsAsByOthers) {
   EXPECT_EQ(values(captured.running_mean), values(plain.running_mean));
   EXPECT_EQ(values(captured.running_var), values(plain.running_var));
   EXPECT_EQ(captured.num_batches_tracked.item<int64_t>(), 6);
+}
+
+TEST(BatchNorm, CountsItsBatchesAsAFunction) {
+  const Tensor mean = zeros({1}), variance = ones({1});
+  const Tensor batches = zeros({}, DType::i64);
+  nn::batch_norm_counted(tensor({{2.0}, {4.0}}), mean, variance, batches, {}, {}, std::nullopt);
+  expect_near(mean, {3});
+  expect_near(variance, {2});
+  nn::batch_norm_counted(tensor({{6.0}, {8.0}}), mean, variance, batches, {}, {}, std::nullopt);
+  expect_near(mean, {5});
+  EXPECT_EQ(batches.item<int64_t>(), 2);
+}
+
+TEST(GroupNorm, NormalisesRunsOfChannels) {
+  const Tensor x = tensor({{1.0, 3.0, 10.0, 30.0}});
+  expect_near(nn::group_norm(x, 2), {-1, 1, -1, 1}, 1e-4f);
+  expect_near(nn::group_norm(x, 2, tensor({1.0, 2.0, 3.0, 4.0}), tensor({0.0, 1.0, 0.0, 1.0})), {-1, 3, -3, 5}, 1e-4f);
 }
 
 TEST(GroupNorm, RefusesGroupsThatDoNotDivide) {

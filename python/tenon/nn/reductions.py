@@ -1,9 +1,6 @@
 """The reduction of losses, in the words of today and in those of PyTorch 0.4: size_average and reduce."""
 
-import functools
-
 from .. import checks as _checks
-from .. import signatures
 
 _REDUCTIONS = ("none", "mean", "sum")
 
@@ -29,16 +26,3 @@ def in_words_of_today(settings):
     size_average, reduce = settings.pop("size_average", None), settings.pop("reduce", None)
     reduction = reduction_of(size_average, reduce, settings.get("reduction", "mean"))
     return {**settings, "reduction": reduction} if size_average is not None or reduce is not None else settings
-
-
-def takes_old_words(loss):
-    """A loss that takes size_average and reduce, too."""
-    @functools.wraps(loss)
-    def call(*args, **settings):
-        if "size_average" in settings or "reduce" in settings:
-            settings = in_words_of_today(settings)
-        return loss(*args, **settings)
-
-    call.__module__, call.__qualname__ = "tenon.nn.functional", loss.__name__
-    call.__signature__ = signatures.of_docstring(loss.__doc__, size_average=None, reduce=None)
-    return call

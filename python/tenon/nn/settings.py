@@ -132,17 +132,17 @@ _BY_NAME = {
     "CosineEmbeddingLoss": _pair_loss(F.cosine_embedding_loss),
     "MarginRankingLoss": _pair_loss(F.margin_ranking_loss),
     "CrossEntropyLoss": (("ignore_index", "reduction", "label_smoothing"), lambda self, x, target: F.cross_entropy(
-        x, target, _buffer(self, "weight"), self.ignore_index, self.reduction, self.label_smoothing)),
+        x, target, _buffer(self, "weight"), ignore_index=self.ignore_index, reduction=self.reduction, label_smoothing=self.label_smoothing)),
     "NLLLoss": (("ignore_index", "reduction"), lambda self, x, target: F.nll_loss(
-        x, target, _buffer(self, "weight"), self.ignore_index, self.reduction)),
+        x, target, _buffer(self, "weight"), ignore_index=self.ignore_index, reduction=self.reduction)),
     "BCELoss": (("reduction",), lambda self, x, target: F.binary_cross_entropy(
-        x, target, _buffer(self, "weight"), self.reduction)),
+        x, target, _buffer(self, "weight"), reduction=self.reduction)),
     "BCEWithLogitsLoss": (("reduction",), lambda self, x, target: F.binary_cross_entropy_with_logits(
-        x, target, _buffer(self, "weight"), self.reduction, _buffer(self, "pos_weight"))),
+        x, target, _buffer(self, "weight"), reduction=self.reduction, pos_weight=_buffer(self, "pos_weight"))),
     "MultiMarginLoss": (("p", "margin", "reduction"), lambda self, x, target: F.multi_margin_loss(
-        x, target, self.p, self.margin, _buffer(self, "weight"), self.reduction)),
+        x, target, self.p, self.margin, _buffer(self, "weight"), reduction=self.reduction)),
     "TripletMarginLoss": (("margin", "p", "eps", "swap", "reduction"), lambda self, a, b, c: F.triplet_margin_loss(
-        a, b, c, self.margin, self.p, self.eps, self.swap, self.reduction)),
+        a, b, c, self.margin, self.p, self.eps, self.swap, reduction=self.reduction)),
 }
 
 

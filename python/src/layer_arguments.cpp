@@ -1,0 +1,72 @@
+// Arguments of nn.functional and nn.init that C++ has in other forms.
+
+#include "layer_arguments.h"
+
+#include "nn.h"
+
+namespace tenon::python {
+
+SameOr in_place_if(bool in_place, const Tensor& input, Tensor result) {
+  if (!in_place) return {false, std::move(result)};
+  Tensor written = input;
+  written.copy_(result);
+  return {true, Tensor()};
+}
+
+void require_plain_embedding(const char* function, const std::optional<double>& max_norm, bool scale_grad_by_freq) {
+  if (max_norm || scale_grad_by_freq)
+    throw_value_error(fmt::format("{}() has neither max_norm nor scale_grad_by_freq", function));
+}
+
+Tensor embedded(const Tensor& index, const Tensor& weight, std::optional<int64_t> padding_idx,
+                const std::optional<double>& max_norm, bool scale_grad_by_freq) {
+  require_plain_embedding("embedding", max_norm, scale_grad_by_freq);
+  return nn::embedding(weight, index, padding_idx);
+}
+
+Tensor bags(const Tensor& index, const Tensor& weight, const nn::EmbeddingBagOptions& options,
+            const std::optional<double>& max_norm, bool scale_grad_by_freq) {
+  require_plain_embedding("embedding_bag", max_norm, scale_grad_by_freq);
+  return nn::embedding_bag(weight, index, options);
+}
+
+nn::BagMode bag_mode_of(const std::string& mode) {
+  if (mode == "sum") return nn::BagMode::sum;
+  if (mode == "mean") return nn::BagMode::mean;
+  if (mode == "max") return nn::BagMode::max;
+  throw_value_error(fmt::format("there is no mode '{}'; there are 'sum', 'mean' and 'max'", mode));
+}
+
+nn::init::FanMode fan_mode(const std::string& mode) {
+  if (mode == "fan_in") return nn::init::FanMode::in;
+  if (mode == "fan_out") return nn::init::FanMode::out;
+  throw_value_error(fmt::format("there is no mode '{}'; there are 'fan_in' and 'fan_out'", mode));
+}
+
+nn::UpsampleOptions upsample_of(std::optional<nn::Size2> size, const std::string& mode, bool align_corners) {
+  nn::UpsampleOptions options = upsample_options(py::none(), mode, align_corners);
+  options.size = size;
+  return options;
+}
+
+nn::GridSampleOptions grid_options(const std::string& mode, const std::string& padding, bool align_corners) {
+  if (mode != "bilinear" && mode != "nearest")
+    throw_value_error(fmt::format("grid_sample() has no mode '{}'; there are 'bilinear' and 'nearest'", mode));
+  if (padding != "zeros" && padding != "border")
+    throw_value_error(fmt::format("grid_sample() has no padding_mode '{}'; there are 'zeros' and 'border'", padding));
+  return {mode == "nearest" ? nn::Resample::nearest : nn::Resample::bilinear, padding == "border", align_corners};
+}
+
+Tensor lengths_on(Device device, const py::object& given) {
+  if (is_tensor(given.ptr())) return tensor_in(given.ptr()).to(device);
+  const Dims lengths = dims_of(given.ptr(), "a length or a list of lengths");
+  const std::vector<int64_t> values(lengths.begin(), lengths.end());
+  return from_vector(values, {static_cast<int64_t>(values.size())}, Options(DType::i64, device));
+}
+
+std::function<Tensor(const Tensor&, const Tensor&)> distance_of(const py::object& function) {
+  if (function.is_none()) return {};
+  return py::cast<std::function<Tensor(const Tensor&, const Tensor&)>>(function);
+}
+
+}  // namespace tenon::python

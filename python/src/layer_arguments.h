@@ -1,0 +1,85 @@
+// What the rows of nn/functions.def need beside C++'s functions: sizes along axes, modes by their words, what may be
+// written in place.
+
+#pragma once
+
+#include "call.h"
+#include "sizes.h"
+
+namespace tenon::python {
+
+/// A size along one axis, which may be a list of one.
+struct Size1 {
+  int64_t size;
+  operator int64_t() const { return size; }  // NOLINT: it is a number
+};
+
+template <typename T, T (*read)(const py::object&)>
+struct ConvertSizes {
+  static constexpr const char* type = "int | Sequence[int]";
+  static T from(PyObject* object) { return read(py::reinterpret_borrow<py::object>(object)); }
+};
+template <>
+struct Convert<Size1> {
+  static constexpr const char* type = "int | Sequence[int]";
+  static Size1 from(PyObject* object) { return {size1(py::reinterpret_borrow<py::object>(object))}; }
+};
+template <>
+struct Convert<nn::Size2> : ConvertSizes<nn::Size2, size2> {};
+template <>
+struct Convert<nn::Size3> : ConvertSizes<nn::Size3, size3> {};
+template <typename T>
+requires std::same_as<T, Size1> || std::same_as<T, nn::Size2> || std::same_as<T, nn::Size3>
+struct Convert<std::optional<T>> {
+  static constexpr const char* type = "int | Sequence[int] | None";
+  static std::optional<T> from(PyObject* object) {
+    if (object == Py_None) return {};
+    return Convert<T>::from(object);
+  }
+};
+template <>
+struct Convert<nn::Padding> : ConvertSizes<nn::Padding, padding_of> {
+  static constexpr const char* type = "int | Sequence[int] | str";
+};
+template <>
+struct Convert<nn::Padding3> : ConvertSizes<nn::Padding3, padding3_of> {
+  static constexpr const char* type = "int | Sequence[int] | str";
+};
+template <>
+struct Convert<nn::Reduction> {
+  static constexpr const char* type = "str";
+  static nn::Reduction from(PyObject* object) { return reduction_of(Convert<std::string>::from(object)); }
+};
+
+/// The reduction, also in the words of PyTorch 0.4.
+inline nn::Reduction reduced(std::optional<bool> size_average, std::optional<bool> reduce, nn::Reduction reduction) {
+  if (!size_average && !reduce) return reduction;
+  if (reduce == false) return nn::Reduction::none;
+  return size_average == false ? nn::Reduction::sum : nn::Reduction::mean;
+}
+
+/// The result, or the input that holds it from now on.
+SameOr in_place_if(bool in_place, const Tensor& input, Tensor result);
+
+template <typename F>
+void released(F&& work) {
+  const Released others_run;
+  work();
+}
+
+/// Refuses what PyTorch's embeddings have and these do not.
+void require_plain_embedding(const char* function, const std::optional<double>& max_norm, bool scale_grad_by_freq);
+Tensor embedded(const Tensor& index, const Tensor& weight, std::optional<int64_t> padding_idx,
+                const std::optional<double>& max_norm, bool scale_grad_by_freq);
+Tensor bags(const Tensor& index, const Tensor& weight, const nn::EmbeddingBagOptions& options,
+            const std::optional<double>& max_norm, bool scale_grad_by_freq);
+nn::BagMode bag_mode_of(const std::string& mode);
+nn::init::FanMode fan_mode(const std::string& mode);
+nn::UpsampleOptions upsample_of(std::optional<nn::Size2> size, const std::string& mode, bool align_corners);
+nn::GridSampleOptions grid_options(const std::string& mode, const std::string& padding, bool align_corners);
+/// Lengths of sequences: a tensor, wherever it lies, or a list.
+Tensor lengths_on(Device device, const py::object& given);
+/// A distance of the user's, or that of triplet_margin_loss for None.
+std::function<Tensor(const Tensor&, const Tensor&)> distance_of(const py::object& function);
+
+}  // namespace tenon::python
