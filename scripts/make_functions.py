@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what follows from tenon/tensor/functions.def and tenon/nn/functions.def, the tables of all functions.
+"""Writes what follows from tensor/functions.def, tensor/creation.def and nn/functions.def, the tables of all functions.
 
     scripts/make_functions.py          writes the files that are not as the table says
     scripts/make_functions.py --check  names them, and functions that no test calls, and fails
@@ -15,6 +15,7 @@ import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = "tenon/tensor/functions.def"
+CREATION = "tenon/tensor/creation.def"
 LAYERS = "tenon/nn/functions.def"
 NOTE = f"Written by scripts/make_functions.py from {TABLE}; do not edit."
 
@@ -26,13 +27,17 @@ CPP = {"Tensor": "const Tensor&", "Tensor?": "const Tensor&", "Operand": "const 
 PYTHON = {**CPP, "Tensor?": "const std::optional<Tensor>&", "str": "const std::string&", "str?": "const std::optional<std::string>&",
           "Tensors": "const std::vector<Tensor>&", "Tensors...": "const SeveralTensors&"}
 PASSED = {"Tensor?": "{}.value_or(Tensor())", "Operand?": "std::move({})", "Tensors...": "{}.all"}
-# Those of layers' functions alone, as the lambdas take them.
-OF_LAYERS = {"Size1": "Size1", "Size2": "const nn::Size2&", "Size3": "const nn::Size3&", "Size1?": "std::optional<Size1>",
+# Those of functions whose rows say what they call, as the lambdas take them.
+OF_CALLS = {"Device": "const Device&", "Size1": "Size1", "Size2": "const nn::Size2&", "Size3": "const nn::Size3&", "Size1?": "std::optional<Size1>",
              "Size2?": "const std::optional<nn::Size2>&", "Size3?": "const std::optional<nn::Size3>&", "Padding1": "const nn::Padding&",
              "Padding2": "const nn::Padding&", "Padding3": "const nn::Padding3&", "Reduction": "nn::Reduction",
              "Object": "const py::object&", "bool?": "std::optional<bool>", "Number?": "std::optional<Number>"}
-PYTHON.update(OF_LAYERS)
-CPP.update(OF_LAYERS)
+PYTHON.update(OF_CALLS)
+CPP.update(OF_CALLS)
+# Several arguments of Python, and what the expression reads in their place.
+OPTIONS = {"Options": ("dtype: DType? = None, device: Device = None, requires_grad: bool = False", "options_of(dtype, device, requires_grad)"),
+           "Like": ("dtype: DType? = None, device: Object = None, requires_grad: bool = False", "like(x, dtype, device, requires_grad)")}
+KINDS = {"function": "kFunction", "method": "kMethod", "functional": "kFunctional", "init": "kInit"}
 RESULTS = {"Tensor": "Tensor", "Pair": "std::pair<Tensor, Tensor>", "Tensors": "std::vector<Tensor>", "bool": "bool", "Unique": "Unique"}
 
 
@@ -116,24 +121,27 @@ def read_table():
     return functions
 
 
-class LayerFunction:
-    """A row of nn/functions.def."""
+class Call:
+    """A row that says what it calls, of nn/functions.def or tensor/creation.def."""
 
     def __init__(self, section, module, name, arguments, result, expression, help_text):
         self.section, self.module, self.name, self.result, self.help, self.examples = section, module, name, result or "Tensor", help_text, []
-        self.arguments, self.expression, self.since, self.alias_of = [Argument(part) for part in split(arguments)], expression, "0.1", None
+        for name, (several, read) in OPTIONS.items():
+            if f"options: {name}" in arguments:
+                arguments, expression = arguments.replace(f"options: {name}", several), re.sub(r"\boptions\b", read, expression)
+        self.arguments, self.expression, self.alias_of = [Argument(part) for part in split(arguments)], expression, None
 
-    # Readers need not know the words of PyTorch 0.4.
     def signature(self):
+        """As a reader of the docs sees it, who need not know the words of PyTorch 0.4."""
         def shown(argument):
-            kind = "" if argument.kind == "Tensor" else f": {argument.kind}"
+            kind = {"Tensor": "", "Object": ": Device" if argument.name == "device" else ": any"}.get(argument.kind, f": {argument.kind}")
             return argument.name + kind + ("" if argument.default is None else f" = {argument.default}")
         known = [shown(argument) for argument in self.arguments if argument.name not in ("size_average", "reduce")]
         return f"{self.name}({', '.join(known)})" + ("" if self.result == "Tensor" else f" -> {self.result}")
 
     def called(self):
         """The functions of C++ that it calls."""
-        return re.findall(r"\bnn::(?:init::)?(\w+)\(", self.expression)
+        return re.findall(r"\bnn::(?:init::)?(\w+)\(", self.expression) or [self.name] * (self.module == "function")
 
     def body(self):
         names = [argument.name for argument in self.arguments]
@@ -152,23 +160,22 @@ class LayerFunction:
         unused = {argument.name for argument in self.arguments if not re.search(rf"\b{argument.name}\b", self.body())}
         inside = ", ".join((f"Tensor {argument.name}" if self.module == "init" and argument.python_kind == "Tensor" else argument.python_type() + (
             "" if argument.name in unused else f" {argument.name}")) for argument in self.arguments)
-        kind = "kFunctional" if self.module == "functional" else "kInit"
         return [f"  define<{quoted(self.name)}, {quoted(signature)}, []({inside}) {{ {self.body()} }}>(",
-                f"      {quoted(chr(10).join([self.help] + ([''] + self.examples if self.examples else [])))}, {kind});"]
+                f"      {quoted(chr(10).join([self.help] + ([''] + self.examples if self.examples else [])))}, {KINDS[self.module]});"]
 
 
-def read_layers():
+def read_calls(table):
     functions, section, module = [], "", ""
-    for number, line in enumerate((ROOT / LAYERS).read_text().splitlines(), 1):
-        if match := re.fullmatch(r"## (.+) ; (functional|init)", line):
+    for number, line in enumerate((ROOT / table).read_text().splitlines(), 1):
+        if match := re.fullmatch(rf"## (.+) ; ({'|'.join(KINDS)})", line):
             section, module = match.groups()
         elif line.startswith("  "):
             functions[-1].examples.append(line[2:])
         elif line and not line.startswith("#"):
             match = re.fullmatch(r"(\w+)\((.*?)\)(?: -> (\w+))? = (.+?) ; (.+)", line)
             if not match:
-                raise SystemExit(f"{LAYERS}:{number}: this is no row: {line}")
-            functions.append(LayerFunction(section, module, *match.groups()))
+                raise SystemExit(f"{table}:{number}: this is no row: {line}")
+            functions.append(Call(section, module, *match.groups()))
     return functions
 
 
@@ -320,9 +327,9 @@ def bindings(functions, title, noted, in_place):
     return "// clang-format off\n".join(["\n".join(lines[:4]) + "\n", "\n".join(lines[4:] + ["}", "", "}  // namespace tenon::python", ""])])
 
 
-def layer_bindings(functions):
-    lines = [f"// {NOTE.replace(TABLE, LAYERS)}", "//", "// Functions of nn.functional and nn.init.", "", '#include "functions.h"',
-             '#include "layer_arguments.h"', "", "namespace tenon::python {", "", "// clang-format off", "void note_layers() {"]
+def call_bindings(functions, table, title, noted, header):
+    lines = [f"// {NOTE.replace(TABLE, table)}", "//", f"// {title}", "", '#include "functions.h"', f'#include "{header}"', "",
+             "namespace tenon::python {", "", "// clang-format off", f"void {noted}() {{"]
     for function in functions:
         lines += function.binding()
     return "\n".join(lines + ["}", "", "}  // namespace tenon::python", ""])
@@ -344,7 +351,7 @@ def escaped(text):
     return re.sub(r"(?<!\\)\|", r"\\|", text)
 
 
-def docs(functions, layers):
+def docs(functions, creation, layers):
     lines = ["# Functions of tensors", "", f"<!-- {NOTE} -->", "",
              "Names, arguments and defaults are the same in C++ and Python. An argument without a type is a tensor; an operand is a tensor or",
              "a number; `?` marks what may be left out; dims are a list of sizes or dims, axes one dim, several or none. The second column says",
@@ -355,6 +362,9 @@ def docs(functions, layers):
             forms = [name for letter, name in (("f", "function"), ("m", "method"), ("i", "in place"), ("s", "in place")) if letter in row.forms]
             since = "" if row.since == "0.1" else f" Since {row.since}."
             lines.append(f"| `{escaped(row.signature())}` | {', '.join(forms)} | {escaped(row.help)}{since} |")
+    for section, rows in by_section(creation):
+        lines += ["", f"## {section}", "", "| function | what it gives |", "| --- | --- |"]
+        lines += [f"| `{escaped(row.signature())}` | {escaped(row.help)} |" for row in rows]
     lines += ["", "# Functions of layers", "",
               "What `tenon.nn.functional` has in Python, with PyTorch's names, arguments and defaults; `tenon.nn.init` has the initial values.",
               "C++ has them in `tenon::nn`, where several settings are one struct: `nn::conv2d(x, weight, bias, {.stride = 2})`."]
@@ -364,7 +374,7 @@ def docs(functions, layers):
     return "\n".join(lines + [""])
 
 
-def written(functions, layers):
+def written(functions, creation, layers):
     """Every file that follows from the table, by its path."""
     header = (ROOT / "tenon/tensor/tensor.h").read_text()
     begin, end = "  // ---- begin of the methods of functions.def", "  // ---- end of the methods of functions.def"
@@ -377,9 +387,10 @@ def written(functions, layers):
         "tenon/tensor/methods.cpp": methods_source(functions),
         "python/src/functions_of_tensors.cpp": bindings(functions, "Functions and methods of Python.", "note_functions", False),
         "python/src/functions_in_place.cpp": bindings(functions, "Methods of Python that change their tensor.", "note_in_place", True),
-        "python/src/functions_of_layers.cpp": layer_bindings(layers),
+        "python/src/functions_of_creation.cpp": call_bindings(creation, CREATION, "Functions and methods that make tensors.", "note_creation", "creation.h"),
+        "python/src/functions_of_layers.cpp": call_bindings(layers, LAYERS, "Functions of nn.functional and nn.init.", "note_layers", "layer_arguments.h"),
         "tests/tensor/function_table.inc": test_table(functions),
-        "docs/functions.md": docs(functions, layers),
+        "docs/functions.md": docs(functions, creation, layers),
     }
 
 
@@ -390,9 +401,9 @@ def untested(functions):
 
 
 def main():
-    functions, layers = read_table(), read_layers()
+    functions, creation, layers = read_table(), read_calls(CREATION), read_calls(LAYERS)
     stale = []
-    for path, text in written(functions, layers).items():
+    for path, text in written(functions, creation, layers).items():
         file = ROOT / path
         if file.exists() and file.read_text() == text:
             continue
@@ -403,10 +414,10 @@ def main():
     if "--check" not in sys.argv:
         return 0
     for path in stale:
-        print(f"{path} is not what {TABLE} and {LAYERS} say; run scripts/make_functions.py")
-    for name in (missing := untested(functions + layers)):
+        print(f"{path} is not what the tables say; run scripts/make_functions.py")
+    for name in (missing := untested(functions + creation + layers)):
         print(f"{name}() is called by no test in tests/ops, tensor, nn, exec, plan or grad")
-    print(f"{len(functions) + len(layers)} rows, {len(stale)} stale files, {len(missing)} functions without a test")
+    print(f"{len(functions) + len(creation) + len(layers)} rows, {len(stale)} stale files, {len(missing)} functions without a test")
     return 1 if stale or missing else 0
 
 

@@ -86,9 +86,12 @@ auto apply_slots(const F& f, std::array<PyObject*, Parameters::kMost>& slots, si
 
 template <typename R>
 PyObject* as_result(R&& result, PyObject* first) {
-  if constexpr (std::same_as<R, Same>) return Py_NewRef(first);
-  else if constexpr (std::same_as<R, SameOr>) return result.is_first ? Py_NewRef(first) : to_python(std::move(result.tensor));
-  else return to_python(std::forward<R>(result));
+  if constexpr (std::same_as<R, Same>)
+    return Py_NewRef(first);
+  else if constexpr (std::same_as<R, SameOr>)
+    return result.is_first ? Py_NewRef(first) : to_python(std::move(result.tensor));
+  else
+    return to_python(std::forward<R>(result));
 }
 
 template <auto F, Text kName, Text kSignature>

@@ -1,11 +1,12 @@
-// New tensors, and the gradient of existing ones.
+// New tensors whose arguments come in several forms, and the gradient of existing ones.
+
+#include "creation.h"
 
 #include "functions.h"
 
 namespace tenon::python {
-namespace {
 
-Options options_of(std::optional<DType> dtype, const Device& device, bool requires_grad = false) {
+Options options_of(std::optional<DType> dtype, const Device& device, bool requires_grad) {
   Options options{device};
   options.dtype = dtype;
   options.requires_grad = requires_grad;
@@ -17,7 +18,6 @@ Options like(const Tensor& x, std::optional<DType> dtype, const py::object& devi
                     requires_grad);
 }
 
-// A number, or that of a tensor without dims, which is computed.
 double end_of(const py::object& given) {
   if (!is_tensor(given.ptr())) return Convert<double>::from(given.ptr());
   const Tensor& number = tensor_in(given.ptr());
@@ -27,6 +27,8 @@ double end_of(const py::object& given) {
   return number.item<double>();
 }
 
+namespace {
+
 Tensor finished(Tensor made, bool requires_grad) {
   if (requires_grad) made.requires_grad_();
   return made;
@@ -34,62 +36,11 @@ Tensor finished(Tensor made, bool requires_grad) {
 
 }  // namespace
 
-void note_creation() {
-  define<"zeros", "*size, dtype=None, device=None, requires_grad=False",
-         [](const Dims& shape, std::optional<DType> dtype, const Device& device, bool requires_grad) {
-           return zeros(shape, options_of(dtype, device, requires_grad));
-         }>("Zeros of a shape.\n\n>>> import tenon\n>>> tenon.zeros(2, 2)\ntensor([[0., 0.],\n        [0., 0.]])",
-            kFunction);
-  define<"ones", "*size, dtype=None, device=None, requires_grad=False",
-         [](const Dims& shape, std::optional<DType> dtype, const Device& device, bool requires_grad) {
-           return ones(shape, options_of(dtype, device, requires_grad));
-         }>("Ones of a shape.", kFunction);
-  define<"empty", "*size, dtype=None, device=None, requires_grad=False",
-         [](const Dims& shape, std::optional<DType> dtype, const Device& device, bool requires_grad) {
-           return empty(shape, options_of(dtype, device, requires_grad));
-         }>("For code that fills it anyway; holds zeros.", kFunction);
-  define<"full", "size, fill_value, dtype=None, device=None, requires_grad=False",
-         [](const Dims& shape, Number value, std::optional<DType> dtype, const Device& device, bool requires_grad) {
-           return full(shape, value, options_of(dtype, device, requires_grad));
-         }>("One number everywhere.", kFunction);
-  define<"zeros_like", "x, dtype=None, device=None, requires_grad=False",
-         [](const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
-           return zeros(x.shape(), like(x, dtype, device, requires_grad));
-         }>("Zeros in the shape of another tensor.", kFunction);
-  define<"ones_like", "x, dtype=None, device=None, requires_grad=False",
-         [](const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
-           return ones(x.shape(), like(x, dtype, device, requires_grad));
-         }>("Ones in the shape of another tensor.", kFunction);
-  define<"empty_like", "x, dtype=None, device=None, requires_grad=False",
-         [](const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
-           return empty(x.shape(), like(x, dtype, device, requires_grad));
-         }>("As empty, in the shape of another tensor.", kFunction);
-  define<"full_like", "x, fill_value, dtype=None, device=None, requires_grad=False",
-         [](const Tensor& x, Number value, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
-           return full(x.shape(), value, like(x, dtype, device, requires_grad));
-         }>("One number everywhere, in the shape of another tensor.", kFunction);
-  define<"new_zeros", "x, *size, dtype=None, device=None, requires_grad=False",
-         [](const Tensor& x, const Dims& shape, std::optional<DType> dtype, const py::object& device,
-            bool requires_grad) { return zeros(shape, like(x, dtype, device, requires_grad)); }>(
-      "Zeros in the dtype and on the device of this tensor.", kMethod);
-  define<"new_ones", "x, *size, dtype=None, device=None, requires_grad=False",
-         [](const Tensor& x, const Dims& shape, std::optional<DType> dtype, const py::object& device,
-            bool requires_grad) { return ones(shape, like(x, dtype, device, requires_grad)); }>(
-      "Ones in the dtype and on the device of this tensor.", kMethod);
-  define<"new_empty", "x, *size, dtype=None, device=None, requires_grad=False",
-         [](const Tensor& x, const Dims& shape, std::optional<DType> dtype, const py::object& device,
-            bool requires_grad) { return empty(shape, like(x, dtype, device, requires_grad)); }>(
-      "As empty, in the dtype and on the device of this tensor.", kMethod);
-  define<"new_full", "x, size, fill_value, dtype=None, device=None, requires_grad=False",
-         [](const Tensor& x, const Dims& shape, Number value, std::optional<DType> dtype, const py::object& device,
-            bool requires_grad) { return full(shape, value, like(x, dtype, device, requires_grad)); }>(
-      "One number everywhere, in the dtype and on the device of this tensor.", kMethod);
-  define<"new_tensor", "x, data, dtype=None, device=None, requires_grad=False",
-         [](const Tensor& x, const py::object& data, std::optional<DType> dtype, const py::object& device,
-            bool requires_grad) {
-           const Options options = like(x, dtype, device, requires_grad);
-           return finished(tensor_of_object(data.ptr(), options.dtype, options.device), requires_grad);
-         }>("As tensor(), in the dtype and on the device of this tensor.", kMethod);
+Tensor tensor_like(const py::object& data, const Options& options) {
+  return finished(tensor_of_object(data.ptr(), options.dtype, options.device), options.requires_grad);
+}
+
+void note_creation_by_hand() {
   define<"arange", "start=None, end=None, step=1, dtype=None, device=None, requires_grad=False",
          [](const py::object& start, const py::object& end, Number step, std::optional<DType> dtype,
             const Device& device, bool requires_grad) {
@@ -99,20 +50,6 @@ void note_creation() {
            if (end.is_none()) return arange(Number(0), number(start), step, options);
            return arange(start.is_none() ? Number(0) : number(start), number(end), step, options);
          }>("Numbers from start, which is 0 unless given, to before end.", kFunction);
-  define<"linspace", "start, end, steps, dtype=None, device=None, requires_grad=False",
-         [](const py::object& start, const py::object& end, int64_t steps, std::optional<DType> dtype,
-            const Device& device, bool requires_grad) {
-           return linspace(end_of(start), end_of(end), steps, options_of(dtype, device, requires_grad));
-         }>("So many numbers at even distances, both ends among them.", kFunction);
-  define<"logspace", "start, end, steps, base=10.0, dtype=None, device=None, requires_grad=False",
-         [](const py::object& start, const py::object& end, int64_t steps, double base, std::optional<DType> dtype,
-            const Device& device, bool requires_grad) {
-           return logspace(end_of(start), end_of(end), steps, base, options_of(dtype, device, requires_grad));
-         }>("Powers of a base whose exponents are at even distances.", kFunction);
-  define<"eye", "n, m=None, dtype=None, device=None, requires_grad=False",
-         [](int64_t rows, std::optional<int64_t> columns, std::optional<DType> dtype, const Device& device,
-            bool requires_grad) { return eye(rows, columns, options_of(dtype, device, requires_grad)); }>(
-      "1 on the diagonal, else 0.", kFunction);
   define<"tensor", "data, dtype=None, device=None, requires_grad=False",
          [](const py::object& data, std::optional<DType> dtype, const py::object& device, bool requires_grad) {
            std::optional<Device> where;
@@ -122,15 +59,6 @@ void note_creation() {
       "A tensor of numbers, lists or an array, which are copied.\n\n>>> import tenon\n"
       ">>> tenon.tensor([[1, 2], [3, 4]])\ntensor([[1, 2],\n        [3, 4]])",
       kFunction);
-
-  define<"rand", "*size, dtype=None, device=None, requires_grad=False, generator=None",
-         [](const Dims& shape, std::optional<DType> dtype, const Device& device, bool requires_grad,
-            Generator* generator) { return rand(shape, options_of(dtype, device, requires_grad), generator); }>(
-      "Random numbers, even in [0, 1).", kFunction);
-  define<"randn", "*size, dtype=None, device=None, requires_grad=False, generator=None",
-         [](const Dims& shape, std::optional<DType> dtype, const Device& device, bool requires_grad,
-            Generator* generator) { return randn(shape, options_of(dtype, device, requires_grad), generator); }>(
-      "Random numbers of mean 0 and variance 1.", kFunction);
   define<"randint", "low, high=None, size=(), dtype=None, device=None, generator=None",
          [](int64_t low, const py::object& high, const py::object& size, std::optional<DType> dtype,
             const Device& device, Generator* generator) {
@@ -140,18 +68,6 @@ void note_creation() {
                             options, generator);
            return randint(low, integer_of(high.ptr(), "an integer"), dims_of(size.ptr(), "sizes"), options, generator);
          }>("Random integers from low to below high.", kFunction);
-  define<"randperm", "n, dtype=None, device=None, generator=None",
-         [](int64_t n, std::optional<DType> dtype, const Device& device, Generator* generator) {
-           return randperm(n, options_of(dtype ? dtype : DType::i64, device), generator);
-         }>("0 to n - 1 in random order.", kFunction);
-  define<"rand_like", "x, dtype=None, device=None, requires_grad=False, generator=None",
-         [](const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad,
-            Generator* generator) { return rand(x.shape(), like(x, dtype, device, requires_grad), generator); }>(
-      "rand in the shape of x.", kFunction);
-  define<"randn_like", "x, dtype=None, device=None, requires_grad=False, generator=None",
-         [](const Tensor& x, std::optional<DType> dtype, const py::object& device, bool requires_grad,
-            Generator* generator) { return randn(x.shape(), like(x, dtype, device, requires_grad), generator); }>(
-      "randn in the shape of x.", kFunction);
   // Gradients and evaluation.
   define<"backward", "x, gradient=None, retain_graph=False, create_graph=False",
          [](Tensor x, const std::optional<Tensor>& gradient, bool retain, bool create) -> py::object {
@@ -168,8 +84,7 @@ void note_creation() {
   define<"requires_grad_", "x, requires_grad=True", [](Tensor x, bool on) {
     x.requires_grad_(on);
     return Same();
-  }>(
-      "Makes it a leaf that collects gradients, or not.", kMethod);
+  }>("Makes it a leaf that collects gradients, or not.", kMethod);
   define<"retain_grad", "x", [](Tensor x) -> py::object {
     x.retain_grad();
     return py::none();

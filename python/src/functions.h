@@ -11,6 +11,7 @@ void note_functions();
 void note_in_place();
 void note_by_hand();
 void note_creation();
+void note_creation_by_hand();
 void note_layers();
 void note_arrays();
 

@@ -20,6 +20,7 @@ PYBIND11_MODULE(_tenon, m) {
   note_in_place();
   note_by_hand();
   note_creation();
+  note_creation_by_hand();
   note_layers();
   note_arrays();
   prepare_tensor_type(m);
