@@ -41,6 +41,22 @@ class Unread(unittest.TestCase):
         self.assertLess(resident() - early, 64 << 20)
         return most
 
+    def test_loops_that_only_record(self):
+        """Neither an optimizer's step nor a value that is read: the graph itself is what would grow."""
+        x, w = tenon.rand(16, 64), tenon.rand(64, 64).requires_grad_()
+        total, state = tenon.zeros(()), tenon.rand(16, 64)
+        before = most = resident()
+        for i in range(40000):
+            total = total + (x @ w).sum().detach()
+            state = state * 0.5 + 0.5
+            (x @ w * (i % 7)).sum().backward()
+            if i % 500 == 0:
+                most = max(most, resident())
+        self.assertLess(most - before, 64 << 20)
+        self.assertAlmostEqual(state.mean().item(), 1, 5)
+        self.assertGreater(total.item(), 0)
+        self.assertGreater(w.grad.sum().item(), 0)
+
     def test_sums_of_losses(self):
         total, written, kept = tenon.zeros(()), tenon.zeros(()), []
 

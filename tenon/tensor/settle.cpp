@@ -2,6 +2,7 @@
 
 #include "tenon/tensor/settle.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <unordered_map>
 #include <unordered_set>
@@ -87,6 +88,33 @@ uint64_t bytes_held_for(std::span<const ir::Value> tops, size_t* nodes) {
   return bytes;
 }
 
+namespace {
+
+// Values along the longest chain below this one, from the innermost on. What is planned at once takes several times the
+// memory of its graph, so a long chain is evaluated in parts.
+std::vector<ir::Value> parts_of_chain(const ir::Value& value) {
+  constexpr uint32_t kPart = 4096;
+  constexpr size_t kMostBytes = 1 << 20;  // of each: those that gradients are asked of stay in memory
+  std::vector<ir::Value> parts;
+  uint32_t last = value.node->depth();
+  ir::Value at = value;
+  while (!at.node->evaluated() && !at.node->inputs().empty()) {
+    const auto depth_of = [](const ir::Value& input) { return input.node->evaluated() ? 0 : input.node->depth() + 1; };
+    ir::Value below = *std::ranges::max_element(at.node->inputs(), {}, depth_of);
+    const bool may_be_kept = ir::bytes_of(below.type()) <= kMostBytes && below.device() == value.device() &&
+                             below.node->op() != ir::Op::param && !exec::reads_a_part(below);
+    if (may_be_kept && below.node->depth() + kPart <= last && !below.node->evaluated()) {
+      last = below.node->depth();
+      parts.push_back(below);
+    }
+    at = std::move(below);
+  }
+  std::ranges::reverse(parts);
+  return parts;
+}
+
+}  // namespace
+
 void evaluate_growth(const ir::Value& value) {
   constexpr uint32_t kDeep = 1 << 15;  // a step of a model of a hundred layers is a few thousand deep
   constexpr uint32_t kNotShallow = 256;
@@ -107,6 +135,9 @@ void evaluate_growth(const ir::Value& value) {
     return true;
   }();
   static_cast<void>(warned);
+  for (const ir::Value& part : parts_of_chain(value)) {
+    exec::eval({&part, 1}, false, {}, nullptr, {});
+  }
   exec::eval({&value, 1}, false, pending_writes::stores(), nullptr,
              [](std::span<const ir::DataRef>) { return unread::values(); });
 }

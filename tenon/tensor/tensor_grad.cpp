@@ -190,6 +190,16 @@ void require_start(const Tensor& x, const Tensor& gradient, const TensorImpl* im
          x.device().name());
 }
 
+void bound_gradients_of(std::span<const ir::Value> params) {
+  std::vector<ir::Value> gradients;
+  for (const ir::Value& param : params) {
+    const auto leaf = leaf_of(param);
+    const Tensor gradient = leaf ? grad_of(leaf) : Tensor();
+    if (gradient.defined()) gradients.push_back(value_of(gradient));
+  }
+  unread::bound_gradients(gradients);
+}
+
 }  // namespace
 
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients, bool retain_graph,
@@ -213,6 +223,7 @@ void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients
     if (leaf && grads[i])
       accumulate(leaf, kept(leaf->hooks ? leaf->hooks->applied(0, grads[i]) : grads[i]), create_graph);
   }
+  if (!create_graph && !Trace::current()) bound_gradients_of(wanted);
   if (retain_graph || create_graph) return;
   for (size_t i = 0; i < tensors.size(); ++i) {
     TensorImpl& impl = *impl_of(tensors[i]);

@@ -72,46 +72,98 @@ bool may_be_computed_early(const ir::Value& value) {
          !exec::reads_a_part(value);
 }
 
-// Small values and writes that hold much: a metric holds the batches that it was made of.
-void compute_what_holds_data() {
-  constexpr size_t kMuchSmaller = 16, kBytesOfANode = 512;
-  List& all = list();
-  all.drop_gone();
+// What this thread holds, or has written, and may be computed early: the tensors, and their values without repetition.
+struct Early {
   std::vector<std::shared_ptr<TensorImpl>> tensors = pending_writes::tensors();
-  for (const Waiting& entry : all.entries) {
-    if (auto tensor = entry.tensor.lock()) tensors.push_back(std::move(tensor));
-  }
   std::vector<ir::Value> values;
-  base::FlatSet<const ir::Node*> known;
-  std::erase_if(tensors, [&](const std::shared_ptr<TensorImpl>& tensor) {
-    ir::Value value = tensor->held();
-    if (!may_be_computed_early(value)) return true;
-    if (known.insert(value.node.get())) values.push_back(std::move(value));
-    return false;
-  });
+
+  Early() {
+    forget_histories();
+    for (const Waiting& entry : list().entries) {
+      if (auto tensor = entry.tensor.lock()) tensors.push_back(std::move(tensor));
+    }
+    base::FlatSet<const ir::Node*> known;
+    std::erase_if(tensors, [&](const std::shared_ptr<TensorImpl>& tensor) {
+      ir::Value value = tensor->held();
+      if (!may_be_computed_early(value)) return true;
+      if (known.insert(value.node.get())) values.push_back(std::move(value));
+      return false;
+    });
+  }
+
+  void compute(size_t most_bytes_of_each) {
+    std::erase_if(values, [&](const ir::Value& value) {
+      return ir::bytes_of(ir::base_of(value).type()) > most_bytes_of_each;
+    });
+    if (values.empty()) return;
+    List& all = list();
+    all.next_look = List::kFewTensors;
+    all.next_brought = List::kFewBytes;
+    try {
+      exec::eval(values, false, pending_writes::stores(), nullptr,
+                 [](std::span<const ir::DataRef>) { return unread::values(); });
+    } catch (const Error&) {  // raised again where it is read
+      for (const ir::Value& value : values) value.node->set_waits_alone();
+      return;
+    }
+    for (const auto& tensor : tensors) {
+      if (exec::is_evaluated(tensor->held())) forget_how_made(*tensor);
+    }
+    forget_histories();
+    all.next_look = std::max(all.next_look, all.entries.size());
+  }
+};
+
+constexpr size_t kBytesOfANode = 512;  // with its operands, attributes and place in the intern table, measured
+
+// Small values and writes that hold much: a metric holds the batches that it was made of. And lists of results that
+// are many and read by nobody: their graph is larger than they are.
+void compute_what_holds_data() {
+  constexpr size_t kMuchSmaller = 16, kLargeGraph = 4 << 20, kMany = 1024;
+  List& all = list();
+  Early early;
   size_t nodes = 0;
-  const size_t held = bytes_held_for(values, &nodes);
+  const size_t held = bytes_held_for(early.values, &nodes), graph = nodes * kBytesOfANode;
   all.since_look = all.brought = 0;
-  all.next_look = std::max({List::kFewTensors, nodes, tensors.size()});  // several may be of one node
+  // Several may be of one node. Near the limit one looks again before as much has come again.
+  const size_t left = (kLargeGraph - std::min(graph, kLargeGraph)) / kBytesOfANode;
+  const size_t until_limit = left > 0 ? std::min(nodes, left) : nodes;
+  all.next_look = std::max({List::kFewTensors, until_limit, early.tensors.size(), all.entries.size() / 4});
   all.next_brought = std::max(List::kFewBytes, held);
-  if (held < std::max(List::kFewBytes, nodes * kBytesOfANode)) return;
-  const auto is_large = [&](const ir::Value& value) {
-    return ir::bytes_of(ir::base_of(value).type()) > held / kMuchSmaller;
-  };
-  std::erase_if(values, is_large);
-  if (values.empty()) return;
-  all.next_look = List::kFewTensors;
-  all.next_brought = List::kFewBytes;
-  try {
-    exec::eval(values, false, pending_writes::stores(), nullptr,
-               [](std::span<const ir::DataRef>) { return unread::values(); });
-  } catch (const Error&) {  // raised again where it is read
-    for (const ir::Value& value : values) value.node->set_waits_alone();
-    return;
+  if (held >= std::max(List::kFewBytes, graph))
+    early.compute(held / kMuchSmaller);
+  else if (graph >= kLargeGraph && early.values.size() >= kMany)
+    early.compute(graph / kMuchSmaller);
+}
+
+// The longest chain of operations below a value that no gradient passes, and is longer by far than what gradients
+// pass below it: of a sum, say, that is carried from step to step. The chains of backward() are not.
+uint32_t length_carried(const ir::Value& value) {
+  constexpr uint32_t kLongerByFar = 8;
+  const ir::Node* node = value.node.get();
+  uint32_t length = 0;
+  while (!node->evaluated() && !node->needs_grad()) {
+    ++length;
+    const auto inputs = node->inputs();
+    const auto depth_of = [](const ir::Value& input) { return input.node->evaluated() ? 0 : input.node->depth() + 1; };
+    const auto deepest = std::ranges::max_element(inputs, {}, depth_of);
+    if (deepest == inputs.end()) return length;
+    node = deepest->node.get();
   }
-  for (const auto& tensor : tensors) {
-    if (exec::is_evaluated(tensor->held())) forget_how_made(*tensor);
-  }
+  const uint32_t below = node->evaluated() ? 0 : node->depth();
+  return below * kLongerByFar < length ? length : 0;
+}
+
+// Deeper than the models of which somebody reads something in every step, and cut at the same place in every loop: the
+// plan of the next part is that of the last.
+void compute_long_chain(const ir::Value& value) {
+  constexpr uint32_t kLong = 4096;
+  constexpr size_t kMostBytesOfEach = 1 << 20;
+  if (value.node->depth() < kLong || value.needs_grad() || length_carried(value) < kLong) return;
+  if (!may_be_computed_early(value)) return;
+  Early early;
+  if (std::ranges::find(early.values, value) == early.values.end()) early.values.push_back(value);
+  early.compute(std::max(kMostBytesOfEach, ir::bytes_of(ir::base_of(value).type())));
 }
 
 }  // namespace
@@ -128,7 +180,25 @@ void add(const std::shared_ptr<TensorImpl>& tensor) {
   if (node.evaluated()) return;
   if (all.entries.size() >= all.room) all.drop_gone();
   all.entries.push_back({tensor, 0, 0});
+  compute_long_chain(tensor->value);
   if (++all.since_look >= all.next_look) compute_what_holds_data();
+}
+
+void bound_gradients(std::span<const ir::Value> gradients) {
+  constexpr int kLong = 2048;
+  const auto is_long = [](const ir::Value& gradient) {
+    const ir::Node* node = gradient.node.get();
+    for (int length = 0; length < kLong; ++length) {
+      const auto is_sum_before = [&](const ir::Value& input) {
+        return input.node->op() == ir::Op::add && !input.node->evaluated();
+      };
+      const auto before = std::ranges::find_if(node->inputs(), is_sum_before);
+      if (node->evaluated() || before == node->inputs().end()) return false;
+      node = before->node.get();
+    }
+    return true;
+  };
+  if (std::ranges::any_of(gradients, is_long)) Early().compute(~size_t{0});
 }
 
 void add_cut(const std::shared_ptr<TensorImpl>& view) {

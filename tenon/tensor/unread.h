@@ -3,11 +3,13 @@
 // A value that is recorded and not computed keeps all that it is made of in memory: a loss that is only added up keeps
 // the weights of its step. So an evaluation that replaces a state also computes the unread values that read it, and
 // they forget how they were made. And where they are small and hold much data that nobody else has, batches of an
-// evaluation say, they are computed before that is more than the graph itself.
+// evaluation say, they are computed before that is more than the graph itself. So are long lists of small results, and
+// sums that thousands of steps have been added to: the graph itself would be the burden.
 
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "tenon/ir/node.h"
@@ -26,6 +28,9 @@ void add_cut(const std::shared_ptr<TensorImpl>& view);
 std::vector<ir::Value> values();
 /// Those that are computed by now forget how they were made, where no gradient can be asked of them.
 void forget_histories();
+
+/// Evaluates gradients that very many backward() have added to and nobody has read, with all that waits beside them.
+void bound_gradients(std::span<const ir::Value> gradients);
 
 /// While alive, what this thread makes is not among them: an optimizer's own steps, and gradients, which a leaf keeps.
 class Pause {

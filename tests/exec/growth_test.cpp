@@ -110,6 +110,80 @@ TEST(Growth, WhatIsInMemoryAnywayDoesNotCount) {
   EXPECT_EQ(x.slice(0, 0, 1).item<float>(), 601);
 }
 
+// Loops that neither step an optimizer nor read anything: the graph itself is what would grow.
+template <typename F>
+size_t most_nodes_of(const F& step) {
+  size_t most = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    step(i);
+    most = std::max(most, ir::live_nodes());
+  }
+  return most;
+}
+
+struct UnreadLoop {
+  static constexpr size_t kFew = 50'000;  // a small part of the nodes of 20,000 steps
+  Tensor x = full({4, 8}, 0.5).clone().eval(), weight = full({8, 8}, 0.25).clone().eval().requires_grad_();
+  Tensor loss(int i) const { return (matmul(x, weight) * (i + 1.0)).sum(); }
+};
+
+TEST(Growth, ASumThatIsCarriedAndNeverReadHoldsFewOperations) {
+  const UnreadLoop loop;
+  Tensor total = zeros({});
+  EXPECT_LT(most_nodes_of([&](int) { total = total + loop.loss(0).detach(); }), UnreadLoop::kFew);
+  EXPECT_EQ(total.item<float>(), 20'000 * 32.0f);
+}
+
+TEST(Growth, ListsOfResultsThatNobodyReadsHoldFewOperations) {
+  const UnreadLoop loop;
+  std::vector<Tensor> totals, losses, cut;
+  Tensor total = zeros({}, Options(DType::i64));
+  const size_t most = most_nodes_of([&](int i) {
+    total = total + loop.loss(i % 5).detach().to(DType::i64);
+    totals.push_back(total);
+    {
+      const NoGrad looking;
+      losses.push_back(loop.loss(i));
+    }
+    cut.push_back(loop.loss(i).detach());
+  });
+  EXPECT_LT(most, 3 * UnreadLoop::kFew + 6 * losses.size());  // those that are kept are nodes, too
+  EXPECT_EQ(totals[9'999].item<int64_t>(), 10'000 * 96);
+  EXPECT_EQ(losses[12'345].item<float>(), 12'346 * 32.0f);
+  EXPECT_EQ(cut[19'999].item<float>(), 20'000 * 32.0f);
+}
+
+TEST(Growth, GradientsThatAreAddedUpAndNeverReadHoldFewOperations) {
+  UnreadLoop loop;
+  EXPECT_LT(most_nodes_of([&](int) { loop.loss(0).backward(); }), UnreadLoop::kFew);
+  EXPECT_EQ(loop.weight.grad().select(0, 0).to_vector<float>(), std::vector<float>(8, 40'000.0f));
+}
+
+// The graph is what the program wants; its values are computed in parts.
+TEST(Growth, ALongSumKeepsItsGradient) {
+  const Tensor weight = full({4}, 1.0).clone().eval().requires_grad_();
+  Tensor total = zeros({});
+  for (int i = 0; i < 40'000; ++i) total = total + (weight * (1.0 + i % 2)).sum();
+  EXPECT_EQ(total.item<float>(), 240'000.0f);
+  total.backward();
+  EXPECT_EQ(weight.grad().to_vector<float>(), std::vector<float>(4, 60'000.0f));
+}
+
+// Chains of one sequence are not taken apart: what backward() needs is computed once.
+TEST(Growth, ALongSequenceWithGradientsIsEvaluatedOnce) {
+  const Tensor weight = full({4}, 0.5).clone().eval().requires_grad_();
+  Tensor state = zeros({4});
+  for (int i = 0; i < 1'500; ++i) state = tanh(state * weight + 0.1).clone();
+  const size_t before = stats().evaluations;
+  Tensor loss = state.sum();
+  const Tensor seen = loss.detach() * 2.0;
+  loss.backward();
+  const Tensor norm = square(weight.grad()).sum();
+  EXPECT_EQ(stats().evaluations, before);
+  EXPECT_GT(norm.item<float>(), 0);
+  EXPECT_GT(seen.item<float>(), 0);
+}
+
 // TENON_STEPS asks for more steps than the quick tests take.
 int steps_of_unread_training() {
   const char* text = std::getenv("TENON_STEPS");
