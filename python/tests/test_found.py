@@ -152,6 +152,34 @@ class Functions(unittest.TestCase):
         self.assertLess(len(calls), 6)
 
 
+    def test_bounds_of_random_integers_are_those_of_the_dtype(self):
+        outside = {"uint8": [(0, 1000), (0, 257), (-1, 5), (-5, None)], "bool": [(0, 3), (-1, 2)], "int32": [(0, 2**31 + 1), (-2**31 - 1, 5)],
+                   "float16": [(0, 70000), (-70000, 5)]}
+        inside = {"uint8": [(0, 256)], "int32": [(-2**31, 2**31 - 1)], "int64": [(-2**63, None)], "float16": [(0, 65505)], "bfloat16": [(0, 1000)]}
+        for dtype, bounds in outside.items():
+            for low, high in bounds:
+                with self.assertRaisesRegex(RuntimeError, "random_.*out of range"):
+                    tenon.zeros(3, dtype=getattr(tenon, dtype)).random_(low, high)
+        for dtype, bounds in inside.items():
+            for low, high in bounds:
+                drawn = tenon.zeros(200, dtype=getattr(tenon, dtype)).random_(low, high)
+                self.assertGreaterEqual(drawn.min().item(), low)
+                if high:
+                    self.assertLessEqual(drawn.max().item(), high)
+                self.assertTrue(high or drawn.min().item() < 0 < drawn.max().item())
+
+    def test_slopes_of_nothing_times_a_logarithm(self):
+        inf, nan = float("inf"), float("nan")
+        for function, begin in ((tenon.xlogy, 0.0), (tenon.special.xlog1py, -1.0)):
+            x = tenon.zeros(4, requires_grad=True)
+            y = tenon.tensor([begin, begin - 1, begin + 1, inf], requires_grad=True)
+            made = function(x, y)
+            made.sum().backward()
+            self.assertEqual(made.tolist(), [0, 0, 0, 0])
+            self.assertEqual(x.grad.tolist(), [0, 0, 0, inf])
+            self.assertEqual(str(y.grad.tolist()), str([nan, 0.0, 0.0, 0.0]))
+
+
 class Settings(unittest.TestCase):
     """Attributes of layers that are set after they were made."""
 

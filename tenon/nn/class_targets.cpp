@@ -17,14 +17,29 @@ void require_classes(std::string_view op, const Tensor& target, int64_t classes,
   }
 }
 
+namespace {
+
+bool is_known_to_be_below(const Tensor& numbers, int64_t size) {
+  const auto range = known_range(numbers);
+  const bool was_looked_at = numbers.is_evaluated() && !Trace::current();  // as record::suspects does
+  return was_looked_at || (range && range->first >= 0 && range->second < size);
+}
+
+Tensor looked_up(const Tensor& numbers, int64_t size) {
+  const Tensor all = arange(size, Options(numbers.dtype(), numbers.device()));
+  return tensor_of(ir::gather(value_of(all), value_of(numbers), 0));
+}
+
+}  // namespace
+
 Tensor checked(const Tensor& target, int64_t classes, int64_t ignore_index) {
-  const auto range = known_range(target);
-  const bool was_looked_at = target.is_evaluated() && !Trace::current();  // as record::suspects does
-  if (was_looked_at || (range && range->first >= 0 && range->second < classes)) return target;
+  if (is_known_to_be_below(target, classes)) return target;
   const Tensor ignored = eq(target, ignore_index);
-  const Tensor numbers = arange(classes, Options(target.dtype(), target.device()));
-  const Tensor found = tensor_of(ir::gather(value_of(numbers), value_of(where(ignored, 0, target)), 0));
-  return where(ignored, target, found);
+  return where(ignored, target, looked_up(where(ignored, 0, target), classes));
+}
+
+Tensor checked(const Tensor& numbers, int64_t size) {
+  return is_known_to_be_below(numbers, size) ? numbers : looked_up(numbers, size);
 }
 
 }  // namespace tenon::nn

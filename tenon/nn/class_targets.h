@@ -14,5 +14,7 @@ void require_classes(std::string_view op, const Tensor& target, int64_t classes,
 /// The same targets. Those that are still to be computed are looked up in 0, 1, ..., so that the device finds one that
 /// is out of range.
 Tensor checked(const Tensor& target, int64_t classes, int64_t ignore_index);
+/// Where none is ignored: of lengths, say.
+Tensor checked(const Tensor& numbers, int64_t size);
 
 }  // namespace tenon::nn

@@ -141,7 +141,10 @@ Tensor lengths_of(std::string_view what, const Tensor& given, int64_t samples, i
   if (range && (range->first < 0 || range->second > most))
     fail("ctc_loss", "{} lie between 0 and {}, and not at {}", what, most,
          range->first < 0 ? range->first : range->second);
-  return lengths.to(DType::i64);
+  for (int64_t length : record::suspects(lengths, most + 1)) {
+    if (length < 0 || length > most) fail("ctc_loss", "{} lie between 0 and {}, and not at {}", what, most, length);
+  }
+  return checked(lengths.to(DType::i64), most + 1);
 }
 
 Lattice lattice_of(const Tensor& rows, const Tensor& inputs, const Tensor& lengths, int64_t blank) {

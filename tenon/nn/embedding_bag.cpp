@@ -4,7 +4,9 @@
 #include "tenon/nn/embedding_bag.h"
 
 #include <limits>
+#include <vector>
 
+#include "tenon/nn/class_targets.h"
 #include "tenon/nn/functional.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
@@ -42,10 +44,28 @@ Tensor without_lowest(const Tensor& made, bool has_padding) {
   return has_padding ? where(eq(made.detach(), kLowest), 0.0, made) : made;
 }
 
-void require_first_offset(const Tensor& offsets) {
-  if (offsets.numel() == 0 || Trace::current() || !offsets.is_evaluated()) return;
-  const int64_t first = offsets.detach().narrow(0, 0, 1).to_vector<int64_t>()[0];
-  if (first != 0) fail("embedding_bag", "the first offset is 0, not {}", first);
+void require_offsets(const std::vector<int64_t>& offsets, int64_t count) {
+  int64_t before = 0;
+  if (!offsets.empty() && offsets[0] != 0) fail("embedding_bag", "the first offset is 0, not {}", offsets[0]);
+  for (const int64_t offset : offsets) {
+    if (offset < before) fail("embedding_bag", "offsets do not decrease, but {} follows {}", offset, before);
+    if (offset > count) fail("embedding_bag", "offset {} lies behind an index of {} elements", offset, count);
+    before = offset;
+  }
+}
+
+// The offsets as i64. What is there is looked at here; of what is still to be computed, a bad one becomes a position
+// that the device finds out of range.
+Tensor checked_offsets(const Tensor& given, int64_t count) {
+  const Tensor offsets = given.to(DType::i64);
+  if (given.numel() == 0) return offsets;
+  if (given.is_evaluated() && !Trace::current()) {
+    require_offsets(given.detach().to(DType::i64).to_vector<int64_t>(), count);
+    return offsets;
+  }
+  const Tensor before = pad(offsets.narrow(0, 0, offsets.numel() - 1), {1, 0}, 0);
+  const Tensor first = pad(offsets.narrow(0, 0, 1), {0, offsets.numel() - 1}, 0);
+  return checked(where(logical_or(lt(offsets, before), ne(first, 0)), -1, offsets), count + 1);
 }
 
 }  // namespace
@@ -80,12 +100,15 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& index, const EmbeddingB
          ir::to_string(offsets.shape()));
   if (options.include_last_offset && offsets.numel() == 0)
     fail("embedding_bag", "include_last_offset needs an offset at least");
-  require_first_offset(offsets);
   const int64_t bags = offsets.numel() - (options.include_last_offset ? 1 : 0), count = index.numel();
+  const Tensor all_begins = checked_offsets(offsets, count), begins = all_begins.narrow(0, 0, bags);
   if (bags == 0) return zeros({0, weight.size(1)}, Options(weight.dtype(), rows.device()));
-  const Tensor begins = offsets.narrow(0, 0, bags).to(DType::i64);
-  const Tensor bag = sub(searchsorted(begins, arange(count, Options(DType::i64, index.device())), false, true), 1);
-  return without_lowest(of_vector(rows, counts, bag, bags, options.mode), has_padding).to(weight.dtype());
+  const Tensor place = arange(count, Options(DType::i64, index.device()));
+  // Behind the last offset is one more bag, which nobody gets; maxima take it into the last one, as PyTorch's do.
+  const bool ends = options.include_last_offset && options.mode != BagMode::max;
+  const Tensor bag = sub(searchsorted(ends ? all_begins : begins, place, false, true), 1);
+  const Tensor made = of_vector(rows, counts, bag, bags + (ends ? 1 : 0), options.mode).narrow(0, 0, bags);
+  return without_lowest(made, has_padding).to(weight.dtype());
 }
 
 }  // namespace tenon::nn

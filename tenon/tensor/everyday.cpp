@@ -64,23 +64,36 @@ Tensor dist(const Tensor& a, const Tensor& b, double p) { return norm(sub(a, b),
 Tensor fmax(const Tensor& a, const Tensor& b) { return where(isnan(b), a, where(isnan(a), b, maximum(a, b))); }
 Tensor fmin(const Tensor& a, const Tensor& b) { return where(isnan(b), a, where(isnan(a), b, minimum(a, b))); }
 
-Tensor xlogy(const Operand& a, const Operand& b) {
+namespace {
+
+// x times a logarithm of y that begins at `low`, and 0 where x is 0. There the slopes are PyTorch's: for y x / (y - low),
+// for x the logarithm, or 0 where there is none. A root has those that are infinite, and 0 times infinity is NaN.
+Tensor times_logarithm(std::string_view op, const Operand& a, const Operand& b, double low,
+                       Tensor (*logarithm)(const Tensor&)) {
   const Operand operands[] = {a, b};
   const DType dtype = record::real_type(record::result_type(operands)), wide = accumulator(dtype);
-  const auto values = record::unified("xlogy", operands, wide);
-  const Tensor x = tensor_of(values[0]), y = tensor_of(values[1]);
-  // 0 times an infinite logarithm is 0 there, and its slopes are those of 0 * log(1).
-  const Tensor has_no_log = logical_or(le(y, 0.0), eq(y, std::numeric_limits<double>::infinity()));
-  return mul(x, log(where(logical_and(eq(x, 0.0), has_no_log), 1.0, y))).to(dtype);
+  const auto values = record::unified(op, operands, wide);
+  const Tensor x = tensor_of(values[0]), y = tensor_of(values[1]), is_0 = eq(x, 0.0);
+  const Tensor is_infinite = logical_and(is_0, eq(y, std::numeric_limits<double>::infinity()));
+  const Tensor has_no_log = logical_or(logical_and(is_0, le(y, low)), is_infinite);
+  Tensor made = mul(x, logarithm(where(has_no_log, low + 1, y)));
+  const auto root_where = [](const Tensor& here, const Tensor& of) { return sqrt(where(here, of, 1.0)); };
+  if (x.requires_grad()) made = where(is_infinite, root_where(is_infinite, x), made);
+  if (y.requires_grad()) {
+    const Tensor begins = logical_and(is_0, eq(y, low));
+    made = where(begins, mul(x.detach(), root_where(begins, sub(y, low))), made);
+  }
+  return made.to(dtype);
+}
+
+}  // namespace
+
+Tensor xlogy(const Operand& a, const Operand& b) {
+  return times_logarithm("xlogy", a, b, 0, [](const Tensor& y) { return log(y); });
 }
 
 Tensor special_xlog1py(const Operand& a, const Operand& b) {
-  const Operand operands[] = {a, b};
-  const DType dtype = record::real_type(record::result_type(operands)), wide = accumulator(dtype);
-  const auto values = record::unified("special_xlog1py", operands, wide);
-  const Tensor x = tensor_of(values[0]), y = tensor_of(values[1]);
-  const Tensor has_no_log = logical_or(le(y, -1.0), eq(y, std::numeric_limits<double>::infinity()));
-  return mul(x, log1p(where(logical_and(eq(x, 0.0), has_no_log), 0.0, y))).to(dtype);
+  return times_logarithm("special_xlog1py", a, b, -1, [](const Tensor& y) { return log1p(y); });
 }
 
 // ---- products of another kind ----

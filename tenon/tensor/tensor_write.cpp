@@ -243,6 +243,22 @@ uint64_t last_whole(DType dtype) {
   return 0;
 }
 
+// Integers from `first` to `last` are numbers of the dtype, rounded where its own lie further apart.
+void require_in_range(int64_t first, int64_t last, DType dtype) {
+  const auto is_below = [](int64_t value, double bound) { return static_cast<double>(value) < bound; };
+  const auto is_above = [](int64_t value, double bound) { return static_cast<double>(value) > bound; };
+  double low = 0, high = 0;
+  switch (dtype) {
+    case DType::boolean: high = 1; break;
+    case DType::u8: high = 0xFF; break;
+    case DType::i32: low = -0x80000000LL, high = 0x7FFFFFFF; break;
+    case DType::f16: low = -65504, high = 65504; break;
+    default: return;
+  }
+  if (is_below(first, low) || is_above(first, high) || is_above(last, high))
+    fail("random_", "integers from {} to {} are out of range for {}", first, last, name(dtype));
+}
+
 }  // namespace
 
 Tensor& Tensor::random_(std::optional<int64_t> low, std::optional<int64_t> high, Generator* generator) {
@@ -253,6 +269,13 @@ Tensor& Tensor::random_(std::optional<int64_t> low, std::optional<int64_t> high,
   if (high && first >= *high) fail("random_", "there is no integer from {} to below {}", first, *high);
   const uint64_t end = high ? static_cast<uint64_t>(*high) : last_whole(dtype()) + 1;  // wraps below 0, as `first` does
   const uint64_t span = end - static_cast<uint64_t>(first);
+  require_in_range(first, high ? *high - 1 : std::max<int64_t>(first, static_cast<int64_t>(last_whole(dtype()))), dtype());
+  if (span == 0) {  // all of them
+    const Tensor below = tenon::mul(randint(0, 2, shape(), Options(DType::i64, device()), generator),
+                                    std::numeric_limits<int64_t>::min());
+    random_(0, {}, generator);
+    return copy_(tenon::add(*this, below));
+  }
   if (span > kMost) fail("random_", "more than 2^63 integers lie between {} and the end", first);
   const Options words(DType::i64, device());
   const auto bits = [&](int64_t limit) { return randint(0, limit, shape(), words, generator); };

@@ -185,5 +185,21 @@ TEST(CtcLoss, SaysWhatDoesNotFit) {
   EXPECT_EQ(message(rows(), input_lengths(), target_lengths(), 4), "[ctc_loss] the blank 4 is none of 4 classes");
 }
 
+TEST(CtcLoss, FindsLengthsOutOfRangeThatAreComputed) {
+  const Tensor x = log_p(logits().detach());
+  const auto message = [&](const Tensor& inputs, const Tensor& lengths, bool is_there) {
+    const Tensor given = inputs * 2 - inputs, labels = lengths * 2 - lengths;
+    if (is_there) wait(std::vector{given, labels});
+    return text_of([&] { nn::ctc_loss(x, rows(), given, labels).item<float>(); });
+  };
+  EXPECT_EQ(message(input_lengths(), target_lengths(), false), "nothing was thrown");
+  for (const Tensor& bad : {tensor({7, 5, 3}), tensor({6, -1, 3})})
+    EXPECT_NE(message(bad, target_lengths(), false).find("out of range"), std::string::npos);
+  for (const Tensor& bad : {tensor({4, 2, 1}), tensor({3, -1, 1})})
+    EXPECT_NE(message(input_lengths(), bad, false).find("out of range"), std::string::npos);
+  EXPECT_EQ(message(tensor({7, 5, 3}), target_lengths(), true),
+            "[ctc_loss] input_lengths lie between 0 and 6, and not at 7");
+}
+
 }  // namespace
 }  // namespace tenon

@@ -77,6 +77,35 @@ TEST(EmbeddingBag, SaysWhatDoesNotFit) {
             "[embedding_bag] padding_idx 4 is none of 4 rows");
 }
 
+TEST(EmbeddingBag, RefusesOffsetsThatAreOutOfOrder) {
+  const Tensor weight = table(), index = tensor({0, 1, 2, 3});
+  const auto message = [&](const Tensor& offsets, BagMode mode, bool is_read) {
+    return text_of([&] {
+      const Tensor made = nn::embedding_bag(weight, index, {.offsets = offsets, .mode = mode});
+      if (is_read) values(made);
+    });
+  };
+  for (const BagMode mode : {BagMode::sum, BagMode::mean, BagMode::max}) {
+    EXPECT_EQ(message(tensor({-1, 2}), mode, false), "[embedding_bag] the first offset is 0, not -1");
+    EXPECT_EQ(message(tensor({0, 5}), mode, false), "[embedding_bag] offset 5 lies behind an index of 4 elements");
+    EXPECT_EQ(message(tensor({0, 3, 1}), mode, false), "[embedding_bag] offsets do not decrease, but 1 follows 3");
+    EXPECT_EQ(message(tensor({0, 4, 4}), mode, true), "nothing was thrown");
+    for (const Tensor& bad : {tensor({-1, 2}), tensor({1, 2}), tensor({0, 5}), tensor({0, 3, 1}), tensor({0, -1})})
+      EXPECT_NE(message(cumsum(bad, 0) - cumsum(bad, 0) + bad, mode, true).find("out of range"), std::string::npos);
+    EXPECT_EQ(message(tensor({0, 1}) * 4, mode, true), "nothing was thrown");
+  }
+}
+
+TEST(EmbeddingBag, LeavesOutWhatLiesBehindTheLastOffset) {
+  const Tensor weight = arange(12).to(DType::f32).reshape({4, 3}), index = tensor({0, 1, 2, 3});
+  const auto bags = [&](BagMode mode) {
+    return nn::embedding_bag(weight, index, {.offsets = tensor({0, 2, 3}), .mode = mode, .include_last_offset = true});
+  };
+  expect_near(bags(BagMode::sum), {3, 5, 7, 6, 7, 8});
+  expect_near(bags(BagMode::mean), {1.5f, 2.5f, 3.5f, 6, 7, 8});
+  expect_near(bags(BagMode::max), {3, 4, 5, 9, 10, 11});
+}
+
 TEST(Bilinear, MultipliesBothSides) {
   const Tensor x = tensor({{1., 2.}, {3., -1.}}), y = tensor({{1., 0., 2.}, {-1., 1., 0.5}});
   const Tensor weight = arange(12).to(DType::f32).reshape({2, 2, 3}), bias = tensor({0.5, -0.5});
