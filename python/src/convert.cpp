@@ -99,7 +99,11 @@ std::string in_words_of_python(std::string text) {
 }  // namespace
 
 void set_error(PyObject* type, const std::exception& error) {
-  PyErr_SetString(type, in_words_of_python(error.what()).c_str());
+  const std::string text = in_words_of_python(error.what());
+  // Names of files need not be UTF-8: what is not stands there as Python has it in its own names of files.
+  const auto made = py::reinterpret_steal<py::object>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+  if (made) PyErr_SetObject(type, made.ptr());
 }
 
 void set_python_error() {

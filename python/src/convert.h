@@ -366,7 +366,8 @@ struct type_caster<std::filesystem::path> {
     return true;
   }
   static handle cast(const std::filesystem::path& path, return_value_policy, handle) {
-    return str(path.string()).release();
+    const std::string text = path.string();  // any bytes
+    return PyUnicode_DecodeFSDefaultAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
   }
   static std::filesystem::path cast_path(const object& text) {
     object bytes = text;

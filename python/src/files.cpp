@@ -33,7 +33,7 @@ std::vector<Tensor> tensors_in(const py::list& list) {
 }  // namespace
 
 void bind_files(py::module_& m) {
-  m.def("_behind_links", [](const std::filesystem::path& path) { return io::behind_links("save", path).string(); });
+  m.def("_behind_links", [](const std::filesystem::path& path) { return io::behind_links("save", path); });
   m.def("_load_safetensors", [](const std::filesystem::path& path, const Device& device) {
     io::SafetensorsFile file;
     {

@@ -397,13 +397,14 @@ void bind_courses(py::module_& m) {
           made.push_back(self.next(step, rates[i], bases[i], begins));
         return made;
       });
-  m.def("_step_lr", &optim::step_lr);
-  m.def("_multi_step_lr", &optim::multi_step_lr);
-  m.def("_constant_lr", &optim::constant_lr);
-  m.def("_linear_lr", &optim::linear_lr);
-  m.def("_exponential_lr", &optim::exponential_lr);
-  m.def("_polynomial_lr", &optim::polynomial_lr);
-  m.def("_cosine_annealing_lr", &optim::cosine_annealing_lr);
+  // Named as the schedules that take these arguments, for errors.
+  m.def("StepLR", &optim::step_lr, "step_size"_a, "gamma"_a);
+  m.def("MultiStepLR", &optim::multi_step_lr, "milestones"_a, "gamma"_a);
+  m.def("ConstantLR", &optim::constant_lr, "factor"_a, "total_iters"_a);
+  m.def("LinearLR", &optim::linear_lr, "start_factor"_a, "end_factor"_a, "total_iters"_a);
+  m.def("ExponentialLR", &optim::exponential_lr, "gamma"_a);
+  m.def("PolynomialLR", &optim::polynomial_lr, "total_iters"_a, "power"_a);
+  m.def("CosineAnnealingLR", &optim::cosine_annealing_lr, "T_max"_a, "eta_min"_a);
   const auto pair_of = [](const optim::Restart& now) { return std::pair(now.at, now.length); };
   m.def("_restart_at", [pair_of](double step, double first, double longer) {
     return pair_of(optim::restart_at(step, first, longer));

@@ -30,8 +30,8 @@ py::dict result_of(const train::TrainResult& result) {
   made["seconds"] = result.seconds;
   made["items_per_second"] = result.items_per_second;
   made["stopped"] = result.stopped;
-  made["model"] = result.model.string();
-  made["report"] = result.report.string();
+  made["model"] = result.model;
+  made["report"] = result.report;
   // A model that has learned little writes bytes that are no text.
   PyObject* sample =
       PyUnicode_DecodeUTF8(result.last_sample.data(), static_cast<Py_ssize_t>(result.last_sample.size()), "replace");

@@ -17,10 +17,16 @@ Tensor = _tenon.Tensor
 
 _MOST_KEPT = 8  # recordings of other values, as the library keeps those of other shapes
 _MOST_NEW = 8  # calls in a row with values that were not there before
+_DEEPEST = 128  # lists in lists, as everywhere
 _BY_VALUE = (bool, int, float, complex, str, bytes, type(None), _tenon.dtype, type(Ellipsis))
 
 
-def _take_apart(value, tensors, others):
+def _require_shallow(depth):
+    if depth > _DEEPEST:
+        raise ValueError(f"lists are nested more than {_DEEPEST} deep, or one holds itself")
+
+
+def _take_apart(value, tensors, others, depth=1):
     """What a value is but for its tensors, which are put aside: a key that finds its recording."""
     if isinstance(value, Tensor):
         tensors.append(value)
@@ -29,9 +35,11 @@ def _take_apart(value, tensors, others):
     if kind in _BY_VALUE:
         return kind, repr(value) if kind is float else value
     if isinstance(value, (tuple, list)):
-        return kind, *(_take_apart(one, tensors, others) for one in value)
+        _require_shallow(depth)
+        return kind, *(_take_apart(one, tensors, others, depth + 1) for one in value)
     if isinstance(value, dict):
-        return kind, *((key, _take_apart(one, tensors, others)) for key, one in value.items())
+        _require_shallow(depth)
+        return kind, *((key, _take_apart(one, tensors, others, depth + 1)) for key, one in value.items())
     if kind.__module__ == "numpy" and hasattr(value, "__array_interface__") and getattr(value, "ndim", 0):
         raise TypeError("a captured function takes tensors, not arrays, whose changes it could not see; pass tenon.from_numpy(array)")
     others.append(value)
@@ -92,15 +100,16 @@ class _Results:
         self.shape = _put_together(result, iter(_Marks()))
         return tuple(tensors)
 
-    def _collect(self, result, tensors):
+    def _collect(self, result, tensors, depth=1):
+        _require_shallow(depth)
         if isinstance(result, Tensor):
             tensors.append(result)
         elif isinstance(result, (tuple, list)):
             for one in result:
-                self._collect(one, tensors)
+                self._collect(one, tensors, depth + 1)
         elif isinstance(result, dict):
             for one in result.values():
-                self._collect(one, tensors)
+                self._collect(one, tensors, depth + 1)
         elif result is not None:
             raise TypeError("a captured function returns a tensor or a tuple of tensors, or lists and dicts of them, not "
                             f"{type(result).__name__}")

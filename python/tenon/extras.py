@@ -66,6 +66,9 @@ def cartesian_prod(*tensors) -> "Tensor":
 
 def combinations(input, r=2, with_replacement=False) -> "Tensor":
     """All choices of r elements of a vector, a row each."""
+    count = math.comb(len(input) + (r - 1 if with_replacement and r > 0 else 0), r)
+    if count * r >= 2**31:
+        raise ValueError(f"combinations() of {r} of {len(input)} elements are {count}, which is too many")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = _tenon.tensor(list(choose(range(len(input)), r)), dtype=_tenon.int64, device=input.device).reshape(-1, r)
     return input[places]

@@ -26,8 +26,9 @@ def save(tensors, path, metadata=None):
         tensors, path = path, tensors
     if hasattr(path, "write"):
         return _checkpoints.write(path, tensors.state_dict() if isinstance(tensors, _tenon._nn.Module) else tensors)
-    kind = os.path.splitext(os.fspath(path))[1]
-    path = _tenon._behind_links(os.fspath(path))
+    path = os.fsdecode(path)
+    kind = os.path.splitext(path)[1]
+    path = os.fspath(_tenon._behind_links(path))
     if isinstance(tensors, _tenon._nn.Module):
         if kind == ".safetensors":
             return _tenon._nn.save_module(path, tensors)
@@ -58,6 +59,7 @@ def load(path, device=None, *, map_location=None, weights_only=None, mmap=None):
         device = map_location
     if hasattr(path, "read"):
         return _load_open(path, device)
+    path = os.fsdecode(path)
     try:
         return _load(path, device)
     except _tenon.Error as error:
@@ -67,7 +69,7 @@ def load(path, device=None, *, map_location=None, weights_only=None, mmap=None):
 
 
 def _load(path, device):
-    kind = os.path.splitext(os.fspath(path))[1]
+    kind = os.path.splitext(path)[1]
     if kind == ".npy":
         return _tenon._load_npy(path, device)
     if kind == ".npz":

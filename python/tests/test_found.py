@@ -2,11 +2,14 @@
 
 import copy
 import gc
+import io
 import os
 import pickle
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 import numpy as np
@@ -168,6 +171,29 @@ class Functions(unittest.TestCase):
                     self.assertLessEqual(drawn.max().item(), high)
                 self.assertTrue(high or drawn.min().item() < 0 < drawn.max().item())
 
+    def test_recurrent_layers_give_pytorchs_types_under_autocast(self):
+        """As PyTorch 2.15 on the CPU: the low type, but a GRU's where its input is f32."""
+        x = tenon.rand(5, 3, 4)
+        for low in (tenon.bfloat16, tenon.float16):
+            for make, dtype in ((nn.RNN, low), (nn.LSTM, low), (nn.GRU, tenon.float32)):
+                net = make(4, 6, 2, bidirectional=True)
+                y, state = net(x)
+                with tenon.autocast("cpu", dtype=low):
+                    lower, lower_state = net(x)
+                    lowest, _ = net(x.to(low))
+                states = lower_state if make is nn.LSTM else (lower_state,)
+                self.assertEqual([one.dtype for one in (lower, lowest, *states)], [dtype, low] + [dtype] * len(states))
+                self.assertLess((lower.float() - y).abs().max().item(), 0.02)
+            for make, dtype in ((nn.RNNCell, low), (nn.GRUCell, tenon.float32), (nn.LSTMCell, tenon.float32)):
+                with tenon.autocast("cpu", dtype=low):
+                    made = make(4, 6)(x[0])
+                self.assertEqual((made[0] if make is nn.LSTMCell else made).dtype, dtype)
+
+    def test_inputs_of_another_dtype_name_the_layer(self):
+        for make in (nn.RNN, nn.LSTM, nn.GRU):
+            with self.assertRaisesRegex(RuntimeError, rf"\[{make.__name__.lower()}\] takes inputs of"):
+                make(4, 6)(tenon.rand(5, 3, 4).double())
+
     def test_slopes_of_nothing_times_a_logarithm(self):
         inf, nan = float("inf"), float("nan")
         for function, begin in ((tenon.xlogy, 0.0), (tenon.special.xlog1py, -1.0)):
@@ -178,6 +204,62 @@ class Functions(unittest.TestCase):
             self.assertEqual(made.tolist(), [0, 0, 0, 0])
             self.assertEqual(x.grad.tolist(), [0, 0, 0, inf])
             self.assertEqual(str(y.grad.tolist()), str([nan, 0.0, 0.0, 0.0]))
+
+
+    def test_huge_arguments_take_no_time(self):
+        started = time.monotonic()
+        for make in (nn.RNN, nn.LSTM, nn.GRU):
+            with self.assertRaisesRegex(RuntimeError, "at most 65536 layers"):
+                make(2, 2, num_layers=10**9)
+        with self.assertRaisesRegex(RuntimeError, "1 to 65536 layers"):
+            nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 10**9)
+        with self.assertRaisesRegex(ValueError, "too many"):
+            tenon.combinations(tenon.rand(40), 20)
+        x = tenon.rand(1, 3, 5)
+        wide = x / (1 + 1e-4 * (x * x).sum(1, keepdim=True) / 10**9) ** 0.75
+        self.assertLess((nn.functional.local_response_norm(x, 10**9) - wide).abs().max().item(), 1e-6)
+        self.assertEqual(nn.functional.adaptive_max_pool1d(x, 10**9).shape, (1, 3, 10**9))
+        self.assertLess(time.monotonic() - started, 20)
+
+    def test_small_local_responses_are_as_before(self):
+        """Next to PyTorch: a window that is wider than the channels."""
+        x = tenon.arange(1, 4).float().reshape(1, 3, 1)
+        for size, wanted in ((2, [0.8458970, 1.0886621, 1.0135136]), (5, [0.5186108, 1.0372216, 1.5558324]), (9, [0.6495190, 1.2990381, 1.9485571])):
+            made = nn.functional.local_response_norm(x, size, alpha=0.5, beta=0.75).flatten().tolist()
+            for a, b in zip(made, wanted):
+                self.assertAlmostEqual(a, b, 5)
+
+    def test_schedules_name_themselves_and_their_arguments(self):
+        optimizer = tenon.optim.SGD([tenon.rand(2, requires_grad=True)], lr=1)
+        with self.assertRaisesRegex(TypeError, r"^StepLR\(\) needs a number for 'step_size', not str"):
+            tenon.optim.lr_scheduler.StepLR(optimizer, "a")
+        with self.assertRaisesRegex(TypeError, r"^CosineAnnealingLR\(\) needs a number for 'T_max', not str"):
+            tenon.optim.lr_scheduler.CosineAnnealingLR(optimizer, "a")
+
+    def test_lists_that_are_nested_deeply_are_refused(self):
+        """In a process of its own: it would end there."""
+        program = """
+import sys
+sys.setrecursionlimit(10**6)
+import tenon
+def deep(x):
+    for _ in range(100_000):
+        x = [x]
+    return x
+for function, argument in ((lambda a: tenon.ones(2), deep(1)), (lambda a: tenon.ones(2), {"a": (deep(1),)}), (deep, tenon.ones(2))):
+    try:
+        tenon.compile(function)(argument)
+    except ValueError as error:
+        print(error, flush=True)
+nested = [tenon.ones(2)]
+for _ in range(100):
+    nested = [nested]
+tenon.compile(lambda a: a)(nested)
+__import__("os")._exit(0)
+"""
+        made = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertEqual(made.stdout.count("nested more than 128 deep"), 3, made.stdout)
 
 
 class Settings(unittest.TestCase):
@@ -418,6 +500,51 @@ class Files(unittest.TestCase):
                     file.write(damaged)
                 with self.assertRaisesRegex(tenon.Error, r"^\[torch\] .*a\.pt: [^\n]*$", msg=str(place)):
                     tenon.load(path)
+
+
+    def test_names_are_bytes(self):
+        """A name need not be UTF-8, and may be as long as the file system allows."""
+
+        class Bytes:
+            def __fspath__(self):
+                return self.path
+
+        with tempfile.TemporaryDirectory() as folder:
+            for kind in (".pt", ".npy", ".npz", ".safetensors"):
+                x = tenon.arange(3)
+                name = os.fsencode(folder) + b"/n\xff\xc3" + kind.encode()
+                path = Bytes()
+                path.path = name
+                long = os.path.join(folder, "n" * (255 - len(kind)) + kind)
+                for one in (name, os.fsdecode(name), path, long, long):
+                    tenon.save(x if kind in (".pt", ".npy") else {"a": x}, one)
+                    read = tenon.load(one)
+                    self.assertEqual((read if kind in (".pt", ".npy") else read["a"]).tolist(), [0, 1, 2])
+                    os.remove(path if one is path else one) if one is not long else None
+                with self.assertRaisesRegex(FileNotFoundError, "n\udcff\udcc3"):
+                    tenon.load(name)
+                with self.assertRaises(Exception) as caught:
+                    tenon.save({"a": x}, name + b"/none/x" + kind.encode())
+                self.assertNotIsInstance(caught.exception, UnicodeError)
+            self.assertEqual(len(os.listdir(folder)), 4)
+            net = nn.Linear(2, 2)
+            tenon.save(net, os.fsencode(folder) + b"/\xff.safetensors")
+            self.assertEqual(set(tenon.load(os.fsencode(folder) + b"/\xff.safetensors")), {"weight", "bias"})
+
+    def test_a_pipe_is_written_as_a_stream(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pipe, read = os.path.join(folder, "pipe.pt"), []
+            os.mkfifo(pipe)
+
+            def reads():
+                with open(pipe, "rb") as file:
+                    read.append(file.read())
+
+            reader = threading.Thread(target=reads)
+            reader.start()
+            tenon.save({"a": tenon.arange(3)}, pipe)
+            reader.join()
+            self.assertEqual(tenon.load(io.BytesIO(read[0]))["a"].tolist(), [0, 1, 2])
 
 
 class Devices(unittest.TestCase):

@@ -65,7 +65,8 @@ void refuse_holes(const Input& shown, int file, off_t size) {
 }
 
 /// The process that writes under this name, "report.html.4711-0.tmp" for "report.html"; 0 where none would.
-pid_t writer_in(std::string_view name, std::string_view target, std::string_view ending) {
+pid_t writer_in(std::string_view name, std::string_view given_target, std::string_view ending) {
+  const std::string_view target = start_of_name_beside(given_target);
   if (!name.starts_with(target) || !name.ends_with(ending)) return 0;
   name.remove_prefix(target.size());
   name.remove_suffix(std::min(ending.size(), name.size()));
@@ -200,8 +201,9 @@ ReplacingFile::ReplacingFile(std::string_view format, const fs::path& path, Devi
   struct stat before {};
   const bool replaces = lstat(target_.c_str(), &before) == 0 && S_ISREG(before.st_mode);
   for (int attempt = 0; file_ < 0; ++attempt) {
+    const std::string name = target_.filename().string();
     temporary_ = target_;
-    temporary_ += fmt::format(".{}-{}.tmp", getpid(), attempt);
+    temporary_.replace_filename(fmt::format("{}.{}-{}.tmp", start_of_name_beside(name), getpid(), attempt));
     file_ = open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, replaces ? 0600 : 0666);
     if (file_ < 0 && errno != EEXIST) fail(shown_, "cannot be written: {}", reason(errno));
   }
@@ -250,6 +252,11 @@ void ReplacingFile::commit() {
 
 void ReplacingFile::check(int64_t result) const {
   if (result < 0) fail(shown_, "cannot be written: {}", reason(errno));
+}
+
+std::string_view start_of_name_beside(std::string_view target) {
+  constexpr size_t kLongestName = 255, kEnding = 32;  // of most file systems; a number, a count and ".aside"
+  return target.substr(0, kLongestName - kEnding);
 }
 
 bool is_left_behind(std::string_view name, std::string_view target, std::string_view ending) {

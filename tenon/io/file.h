@@ -91,6 +91,10 @@ class MadeFolder {
   std::vector<std::filesystem::path> made_;  // the innermost first
 };
 
+/// What the name of a file that is written beside another begins with: that one's name, or as much of it as leaves room
+/// for the rest.
+std::string_view start_of_name_beside(std::string_view target);
+
 /// Whether a process that is gone wrote under this name: "report.html.4711-0.tmp" for "report.html".
 bool is_left_behind(std::string_view name, std::string_view target, std::string_view ending);
 

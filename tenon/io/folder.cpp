@@ -32,7 +32,8 @@ fs::path real_path(const fs::path& path) {
 }
 
 fs::path beside(const fs::path& target, int attempt, std::string_view ending) {
-  return target.parent_path() / fmt::format("{}.{}-{}{}", target.filename().string(), getpid(), attempt, ending);
+  const std::string name = target.filename().string();
+  return target.parent_path() / fmt::format("{}.{}-{}{}", start_of_name_beside(name), getpid(), attempt, ending);
 }
 
 std::vector<fs::path> entries_of(const fs::path& folder) {

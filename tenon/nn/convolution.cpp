@@ -164,7 +164,8 @@ ConvAttrs without_depth(ConvAttrs attrs) {
 // Volumes (N, C, D, H, W) as images (N * out, C * kernel, H, W): for each place of the result along the depth, what the
 // kernel sees from there.
 Tensor images_of_windows(const Tensor& volume, const ConvAxis& depth) {
-  Tensor x = depth_before_channels(volume);
+  // The gradients of what several windows show are added in f32, and rounded once.
+  Tensor x = depth_before_channels(volume.to(accumulator(volume.dtype())));
   const int64_t covered = (depth.out - 1) * depth.stride + (depth.kernel - 1) * depth.dilation + 1;
   const int64_t behind = std::max<int64_t>(0, covered - depth.image - depth.padding);
   if (depth.padding > 0 || behind > 0) x = pad(x, {0, 0, 0, 0, 0, 0, depth.padding, behind});
@@ -174,7 +175,8 @@ Tensor images_of_windows(const Tensor& volume, const ConvAxis& depth) {
     seen.push_back(x.slice(kDepth, first, first + (depth.out - 1) * depth.stride + 1, depth.stride));
   }
   const Tensor windows = stack(seen, 3);  // (N, out, C, kernel, H, W)
-  return windows.reshape({x.size(0) * depth.out, x.size(2) * depth.kernel, x.size(3), x.size(4)});
+  return windows.reshape({x.size(0) * depth.out, x.size(2) * depth.kernel, x.size(3), x.size(4)})
+      .to(volume.dtype());
 }
 
 Tensor volumes_of(const Tensor& images, int64_t batch, int64_t depth) {

@@ -228,12 +228,14 @@ Tensor local_response_norm(const Tensor& x, int64_t size, double alpha, double b
   if (x.dim() < 3) fail("local_response_norm", "takes (batch, channels, length, ...), got {}", to_string(x.shape()));
   if (size < 1) fail("local_response_norm", "the size must be 1 or more, got {}", size);
   const int64_t channels = x.size(1);
+  // Further away there is nothing but zeros.
+  const int64_t before = std::min(size / 2, channels), after = std::min((size - 1) / 2, channels);
   Dims sides(2 * static_cast<size_t>(x.dim() - 2), 0);
-  sides.push_back(size / 2);
-  sides.push_back((size - 1) / 2);
+  sides.push_back(before);
+  sides.push_back(after);
   const Tensor squares = tenon::pad(mul(x, x), sides);
   Tensor total = squares.narrow(1, 0, channels);
-  for (int64_t i = 1; i < size; ++i) total = add(total, squares.narrow(1, i, channels));
+  for (int64_t i = 1; i <= before + after; ++i) total = add(total, squares.narrow(1, i, channels));
   return div(x, pow(add(mul(total, alpha / static_cast<double>(size)), k), beta));
 }
 

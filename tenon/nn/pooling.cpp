@@ -361,7 +361,10 @@ MaxPooled adaptive_max_pool(std::string_view op, const Tensor& given, const Dims
     const Tensor end = floor_divide((arange(out, whole) + 1) * size + (out - 1), out);
     int64_t kernel = size / out;
     if (size % out != 0) {
-      for (int64_t k = 0; k < out; ++k) kernel = std::max(kernel, ((k + 1) * size + out - 1) / out - k * size / out);
+      // More windows than elements lie within one element each, or across the border of two.
+      if (out > size) kernel = out % size == 0 ? 1 : 2;
+      for (int64_t k = 0; k < out && out < size; ++k)
+        kernel = std::max(kernel, ((k + 1) * size + out - 1) / out - k * size / out);
       const Tensor at = minimum(first.unsqueeze(1) + arange(kernel, whole), end.unsqueeze(1) - 1);
       shown = index_select(shown, dim, at.reshape({out * kernel}));
     }

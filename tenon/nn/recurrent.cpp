@@ -52,12 +52,22 @@ Tensor checked_lengths(std::string_view op, const Tensor& lengths, int64_t steps
   return known.empty() ? record::looked_at(whole - 1, 0, steps) + 1 : whole;
 }
 
+// Sums and states are f32 under autocast, and what is given back has PyTorch's type: the low one, but where the state
+// that a GRU begins with is f32.
+DType result_type(Cell cell, DType weights, DType given, DType state, DType made) {
+  const std::optional<DType> low = autocast_dtype();
+  if (!low || !is_autocast(given) || !is_autocast(state) || !is_autocast(weights)) return made;
+  return cell == Cell::gru ? promote(*low, state) : *low;
+}
+
 }  // namespace
 
 Recurrent::Recurrent(std::string_view op, Cell cell, int64_t in, int64_t hidden, const RecurrentOptions& options)
     : op_(op), cell_(cell), in_(in), hidden_(hidden), options_(options) {
   if (in < 1 || hidden < 1) fail(op, "takes positive sizes, got {} and {}", in, hidden);
+  constexpr int64_t kMostLayers = 1 << 16;
   if (options.layers < 1) fail(op, "takes at least one layer, got {}", options.layers);
+  if (options.layers > kMostLayers) fail(op, "takes at most {} layers, got {}", kMostLayers, options.layers);
   if (!(options.dropout >= 0 && options.dropout <= 1)) fail(op, "dropout must lie in 0..1, got {}", options.dropout);
   if (options.proj_size != 0 && cell != Cell::lstm) fail(op, "proj_size is of LSTM alone");
   if (options.proj_size < 0 || options.proj_size >= hidden)
@@ -176,6 +186,10 @@ RecurrentOutput Recurrent::forward(const Tensor& given, const RecurrentState& st
          ir::to_string(given.shape()));
   Tensor x = is_single ? given.unsqueeze(1) : options_.batch_first ? given.transpose(0, 1) : given;
   if (x.size(2) != in_) fail(op_, "takes inputs of width {}, got {}", in_, ir::to_string(given.shape()));
+  const DType weights = weights_[0]->weight_ih.dtype();
+  if (given.dtype() != weights && !(autocast_dtype() && is_autocast(given.dtype()) && is_autocast(weights)))
+    fail(op_, "takes inputs of {}, as its weights are, got {}; convert one with to()", tenon::name(weights),
+         tenon::name(given.dtype()));
   const int64_t steps = x.size(0), batch = x.size(1), directions = options_.bidirectional ? 2 : 1;
   if (steps < 1) fail(op_, "takes at least one step, got {}", ir::to_string(given.shape()));
   const auto first = [&](const Tensor& one, std::string_view what, int64_t width) {
@@ -210,7 +224,8 @@ RecurrentOutput Recurrent::forward(const Tensor& given, const RecurrentState& st
     x = directions == 2 ? cat({sides[0], sides[1]}, 2) : sides[0];
     if (layer + 1 < options_.layers) x = dropout(x, options_.dropout, is_training());
   }
-  RecurrentOutput out{x, {together(h), is_lstm ? together(c) : Tensor()}};
+  const DType result = result_type(cell_, weights, given.dtype(), h0.dtype(), x.dtype());
+  RecurrentOutput out{x.to(result), {together(h).to(result), is_lstm ? together(c).to(result) : Tensor()}};
   if (is_single) {
     out.y = out.y.squeeze(1);
     out.state.h = out.state.h.squeeze(1);

@@ -229,9 +229,13 @@ Tensor TransformerDecoderLayer::forward(const Tensor& x, const Tensor& memory, c
   return norm3(y + thinks(y));
 }
 
+namespace {
+constexpr int64_t kMostLayers = 1 << 16;
+}
+
 TransformerEncoder::TransformerEncoder(int64_t count, int64_t width, int64_t heads, const TransformerOptions& options,
                                        bool final_norm) {
-  if (count < 1) fail("transformer", "takes at least one layer, got {}", count);
+  if (count < 1 || count > kMostLayers) fail("transformer", "takes 1 to {} layers, got {}", kMostLayers, count);
   register_module("layers", layers);
   for (int64_t i = 0; i < count; ++i) layers.emplace(width, heads, options);
   if (!final_norm) return;
@@ -247,7 +251,7 @@ Tensor TransformerEncoder::forward(const Tensor& given, const AttentionMasks& ma
 
 TransformerDecoder::TransformerDecoder(int64_t count, int64_t width, int64_t heads, const TransformerOptions& options,
                                        bool final_norm) {
-  if (count < 1) fail("transformer", "takes at least one layer, got {}", count);
+  if (count < 1 || count > kMostLayers) fail("transformer", "takes 1 to {} layers, got {}", kMostLayers, count);
   register_module("layers", layers);
   for (int64_t i = 0; i < count; ++i) layers.emplace(width, heads, options);
   if (!final_norm) return;

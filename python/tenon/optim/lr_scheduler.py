@@ -179,7 +179,7 @@ class StepLR(_OfFormula):
         super().__init__(optimizer, last_epoch)
 
     def _course(self):
-        return _rates_of._step_lr(self.step_size, self.gamma)
+        return _rates_of.StepLR(self.step_size, self.gamma)
 
 
 class MultiStepLR(_OfFormula):
@@ -190,7 +190,7 @@ class MultiStepLR(_OfFormula):
         super().__init__(optimizer, last_epoch)
 
     def _course(self):
-        return _rates_of._multi_step_lr(list(collections.Counter(self.milestones).elements()), self.gamma)
+        return _rates_of.MultiStepLR(list(collections.Counter(self.milestones).elements()), self.gamma)
 
 
 class ConstantLR(_OfFormula):
@@ -203,7 +203,7 @@ class ConstantLR(_OfFormula):
         super().__init__(optimizer, last_epoch)
 
     def _course(self):
-        return _rates_of._constant_lr(self.factor, self.total_iters)
+        return _rates_of.ConstantLR(self.factor, self.total_iters)
 
 
 class LinearLR(_OfFormula):
@@ -218,7 +218,7 @@ class LinearLR(_OfFormula):
         super().__init__(optimizer, last_epoch)
 
     def _course(self):
-        return _rates_of._linear_lr(self.start_factor, self.end_factor, self.total_iters)
+        return _rates_of.LinearLR(self.start_factor, self.end_factor, self.total_iters)
 
 
 class ExponentialLR(_OfFormula):
@@ -229,7 +229,7 @@ class ExponentialLR(_OfFormula):
         super().__init__(optimizer, last_epoch)
 
     def _course(self):
-        return _rates_of._exponential_lr(self.gamma)
+        return _rates_of.ExponentialLR(self.gamma)
 
 
 class PolynomialLR(_OfFormula):
@@ -240,7 +240,7 @@ class PolynomialLR(_OfFormula):
         super().__init__(optimizer, last_epoch)
 
     def _course(self):
-        return _rates_of._polynomial_lr(self.total_iters, self.power)
+        return _rates_of.PolynomialLR(self.total_iters, self.power)
 
 
 class CosineAnnealingLR(_OfFormula):
@@ -251,7 +251,7 @@ class CosineAnnealingLR(_OfFormula):
         super().__init__(optimizer, last_epoch)
 
     def _course(self):
-        return _rates_of._cosine_annealing_lr(self.T_max, self.eta_min)
+        return _rates_of.CosineAnnealingLR(self.T_max, self.eta_min)
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
