@@ -221,6 +221,19 @@ class Functions(unittest.TestCase):
         self.assertEqual(nn.functional.adaptive_max_pool1d(x, 10**9).shape, (1, 3, 10**9))
         self.assertLess(time.monotonic() - started, 20)
 
+    def test_gradients_of_volumes_are_added_in_float32(self):
+        tenon.manual_seed(0)
+        shapes = (1, 4, 10, 11, 12), (4, 4, 4, 4, 4)
+        x, w = ((tenon.rand(*shape) * 18 - 9).to(tenon.bfloat16) for shape in shapes)
+        g = (tenon.rand(*shapes[0]) * 2 - 1).to(tenon.bfloat16)
+
+        def gradient(dtype):
+            volume = x.to(dtype).requires_grad_()
+            (nn.functional.conv3d(volume, w.to(dtype), padding="same") * g.to(dtype)).sum().backward()
+            return volume.grad.double()
+
+        self.assertLess(((gradient(tenon.bfloat16) - gradient(tenon.float64)) ** 2).mean().sqrt().item(), 0.11)
+
     def test_small_local_responses_are_as_before(self):
         """Next to PyTorch: a window that is wider than the channels."""
         x = tenon.arange(1, 4).float().reshape(1, 3, 1)

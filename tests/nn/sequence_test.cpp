@@ -197,7 +197,7 @@ TEST(Recurrent, GoesOnWhereItEnded) {
   EXPECT_EQ(lstm(x.select(1, 0)).y.shape(), (Dims{5, 3}));
 }
 
-// What a layer without biases computes in bf16 goes into states that stay f32.
+// What a layer without biases computes in bf16 goes into states that stay f32; what comes out has PyTorch's type.
 TEST(Recurrent, WithoutBiasesRunsUnderAutocast) {
   nn::RNN rnn(3, 4, {.bias = false});
   nn::GRU gru(3, 4, {.bias = false});
@@ -206,8 +206,9 @@ TEST(Recurrent, WithoutBiasesRunsUnderAutocast) {
     const auto wide = (*layer)(x);
     const Autocast lower(DType::bf16);
     const auto low = (*layer)(x);
-    EXPECT_EQ(low.y.dtype(), DType::f32);
-    EXPECT_TRUE(allclose(low.y, wide.y, 0.02, 0.02));
+    EXPECT_EQ(low.y.dtype(), layer == &gru ? DType::f32 : DType::bf16);
+    EXPECT_EQ((*layer)(x.to(DType::bf16)).state.h.dtype(), DType::bf16);
+    EXPECT_TRUE(allclose(low.y.to(DType::f32), wide.y, 0.02, 0.02));
     sum(low.y).backward();
   }
   EXPECT_TRUE(rnn.weights(0).weight_hh.grad().defined());
@@ -216,6 +217,9 @@ TEST(Recurrent, WithoutBiasesRunsUnderAutocast) {
 TEST(Recurrent, SaysWhatDoesNotFit) {
   nn::GRU gru(2, 3);
   EXPECT_EQ(text_of([&] { gru(zeros({5, 1, 4})); }), "[gru] takes inputs of width 2, got (5, 1, 4)");
+  EXPECT_EQ(text_of([&] { gru(zeros({5, 1, 2}, DType::f64)); }),
+            "[gru] takes inputs of f32, as its weights are, got f64; convert one with to()");
+  EXPECT_EQ(text_of([] { nn::GRU(2, 3, {.layers = 1'000'000'000}); }), "[gru] takes at most 65536 layers, got 1000000000");
   EXPECT_EQ(text_of([&] { gru(zeros({0, 1, 2})); }), "[gru] takes at least one step, got (0, 1, 2)");
   EXPECT_EQ(text_of([&] {
               gru(zeros({5, 1, 2}), {zeros({1, 2, 3}), {}});
