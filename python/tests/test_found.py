@@ -228,7 +228,7 @@ class Functions(unittest.TestCase):
         g = (tenon.rand(*shapes[0]) * 2 - 1).to(tenon.bfloat16)
 
         def gradient(dtype):
-            volume = x.to(dtype).requires_grad_()
+            volume = x.detach().to(dtype).clone().requires_grad_()
             (nn.functional.conv3d(volume, w.to(dtype), padding="same") * g.to(dtype)).sum().backward()
             return volume.grad.double()
 

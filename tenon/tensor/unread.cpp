@@ -185,7 +185,7 @@ void add(const std::shared_ptr<TensorImpl>& tensor) {
 }
 
 void bound_gradients(std::span<const ir::Value> gradients) {
-  constexpr int kLong = 2048;
+  constexpr int kLong = 1024;
   const auto is_long = [](const ir::Value& gradient) {
     const ir::Node* node = gradient.node.get();
     for (int length = 0; length < kLong; ++length) {
