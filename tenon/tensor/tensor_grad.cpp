@@ -1,5 +1,6 @@
 // Gradients of a tensor: which tensors are leaves, what they have collected, and backward().
 
+#include <algorithm>
 #include <mutex>
 
 #include "tenon/exec/eval.h"
@@ -190,14 +191,18 @@ void require_start(const Tensor& x, const Tensor& gradient, const TensorImpl* im
          x.device().name());
 }
 
+// Gradients that a thousand backward() have added to, and nobody has read, would grow without end.
 void bound_gradients_of(std::span<const ir::Value> params) {
-  std::vector<ir::Value> gradients;
-  for (const ir::Value& param : params) {
+  constexpr uint64_t kMany = 1024;
+  const bool is_long = std::ranges::any_of(params, [](const ir::Value& param) {
     const auto leaf = leaf_of(param);
     const Tensor gradient = leaf ? grad_of(leaf) : Tensor();
-    if (gradient.defined()) gradients.push_back(value_of(gradient));
-  }
-  unread::bound_gradients(gradients);
+    if (!gradient.defined()) return false;
+    const uint64_t written = root_of(impl_of(gradient))->version;
+    const ir::Node& node = *value_of(gradient).node;
+    return written > 0 && written % kMany == 0 && !node.evaluated() && node.depth() >= kMany;
+  });
+  if (is_long) unread::compute_all();
 }
 
 }  // namespace

@@ -184,22 +184,7 @@ void add(const std::shared_ptr<TensorImpl>& tensor) {
   if (++all.since_look >= all.next_look) compute_what_holds_data();
 }
 
-void bound_gradients(std::span<const ir::Value> gradients) {
-  constexpr int kLong = 1024;
-  const auto is_long = [](const ir::Value& gradient) {
-    const ir::Node* node = gradient.node.get();
-    for (int length = 0; length < kLong; ++length) {
-      const auto is_sum_before = [&](const ir::Value& input) {
-        return input.node->op() == ir::Op::add && !input.node->evaluated();
-      };
-      const auto before = std::ranges::find_if(node->inputs(), is_sum_before);
-      if (node->evaluated() || before == node->inputs().end()) return false;
-      node = before->node.get();
-    }
-    return true;
-  };
-  if (std::ranges::any_of(gradients, is_long)) Early().compute(~size_t{0});
-}
+void compute_all() { Early().compute(~size_t{0}); }
 
 void add_cut(const std::shared_ptr<TensorImpl>& view) {
   if (view->value.node->evaluated() && is_cut_from_a_history(*view)) list().entries.push_back({view, 0, 0});

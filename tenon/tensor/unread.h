@@ -9,7 +9,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "tenon/ir/node.h"
@@ -29,8 +28,8 @@ std::vector<ir::Value> values();
 /// Those that are computed by now forget how they were made, where no gradient can be asked of them.
 void forget_histories();
 
-/// Evaluates gradients that very many backward() have added to and nobody has read, with all that waits beside them.
-void bound_gradients(std::span<const ir::Value> gradients);
+/// Evaluates all that this thread has recorded or written, that nobody has read and that no gradient can be asked of.
+void compute_all();
 
 /// While alive, what this thread makes is not among them: an optimizer's own steps, and gradients, which a leaf keeps.
 class Pause {
