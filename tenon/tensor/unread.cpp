@@ -78,7 +78,7 @@ struct Early {
   std::vector<ir::Value> values;
 
   Early() {
-    forget_histories();
+    list().drop_gone();  // no more: a write may be under way, whose tensor is to stay as it is
     for (const Waiting& entry : list().entries) {
       if (auto tensor = entry.tensor.lock()) tensors.push_back(std::move(tensor));
     }
