@@ -368,9 +368,9 @@ def docs(functions, creation, layers):
     lines += ["", "# Functions of layers", "",
               "What `tenon.nn.functional` has in Python, with PyTorch's names, arguments and defaults; `tenon.nn.init` has the initial values.",
               "C++ has them in `tenon::nn`, where several settings are one struct: `nn::conv2d(x, weight, bias, {.stride = 2})`."]
-    for section, rows in by_section(layers):
+    for section, rows in by_section([row for row in layers if not row.name.startswith("_")]):
         lines += ["", f"## {section}", "", "| function | what it gives |", "| --- | --- |"]
-        lines += [f"| `{escaped(row.signature())}` | {escaped(row.help)} |" for row in rows if not row.name.startswith("_")]
+        lines += [f"| `{escaped(row.signature())}` | {escaped(row.help)} |" for row in rows]
     return "\n".join(lines + [""])
 
 

@@ -97,7 +97,7 @@ def class_stub(cls):
     for name, member in sorted(members.items()):
         if name.startswith("_") and name not in SPECIAL:
             continue
-        if isinstance(member, property):
+        if isinstance(member, property) or inspect.isgetsetdescriptor(member):
             lines.append(f"    {name}: Any")
         elif isinstance(member, classmethod):
             lines.append("    @classmethod\n    " + of_python(name, member.__func__))
@@ -108,7 +108,9 @@ def class_stub(cls):
         elif inspect.isfunction(member) and inspect.isfunction(inspect.unwrap(member)):
             text = of_python(name, member)
             before = getattr(base, name, None) if base.__name__ in KNOWN and name != "__init__" else None
-            if inspect.isfunction(before) and of_python(name, before) != text and "*args" not in of_python(name, before):
+            if inspect.isfunction(before) and of_python(name, before) == text:
+                continue  # the base says so
+            if inspect.isfunction(before) and "*args" not in of_python(name, before):
                 text += "  # type: ignore[override]"
             lines.append("    " + text)
         elif callable(member):
@@ -133,7 +135,9 @@ def of_python(name, function):
             if parameter.kind is parameter.KEYWORD_ONLY and not starred:
                 parts.append("*")
                 starred = True
-            parts.append(f"{parameter.name}: Any" + ("" if parameter.default is parameter.empty else " = ..."))
+            known = parameter.annotation in (int, float, bool, str)
+            written_type = parameter.annotation.__name__ if known else "Any"
+            parts.append(f"{parameter.name}: {written_type}" + ("" if parameter.default is parameter.empty else " = ..."))
     result = written.return_annotation if isinstance(written.return_annotation, str) else "Any"
     return f"def {name}({', '.join(parts)}) -> {'None' if name == '__init__' else result}: ..."
 
@@ -340,7 +344,7 @@ def stubs():
         module = getattr(tenon, name, None) or sys.modules[f"tenon.{name}"]
         text = shared.replace("{dots}", "")
         if name == "models":
-            text += "from .nn import Layer as Layer, Module as Module\nfrom .text import Tokenizer as Tokenizer\n"
+            text += "from .nn import Module as Module, ModuleOfCpp as ModuleOfCpp\nfrom .text import Tokenizer as Tokenizer\n"
             text += "from . import Generator as Generator\n"
         if name == "autograd":
             text += "from . import Captured as Captured\n"

@@ -25,8 +25,6 @@ void prepare_tensor_type(py::module_& m);
 void bind_types(py::module_& m);
 void bind_autograd(py::module_& m);
 void bind_module(py::module_& nn);
-void bind_layers(py::module_& nn);
-void bind_sequence_layers(py::module_& nn);
 void bind_functional(py::module_& nn);
 void bind_optim(py::module_& m);
 void bind_files(py::module_& m);

@@ -69,4 +69,49 @@ std::function<Tensor(const Tensor&, const Tensor&)> distance_of(const py::object
   return py::cast<std::function<Tensor(const Tensor&, const Tensor&)>>(function);
 }
 
+namespace {
+
+nn::RecurrentState recurrent_state(const py::object& state, bool is_lstm) {
+  if (state.is_none()) return {};
+  if (is_tensor(state.ptr())) return {tensor_in(state.ptr()), {}};
+  const std::vector<Tensor> both = Convert<std::vector<Tensor>>::from(state.ptr());
+  if (!is_lstm || both.size() != 2) throw_type_error("a state is a tensor, and of LSTM a pair of tensors");
+  return {both[0], both[1]};
+}
+
+nn::RecurrentCell recurrent_cell(const std::string& name) {
+  if (name == "lstm") return nn::RecurrentCell::lstm;
+  if (name == "gru") return nn::RecurrentCell::gru;
+  if (name == "relu") return nn::RecurrentCell::relu;
+  if (name == "tanh") return nn::RecurrentCell::tanh;
+  throw_value_error(fmt::format("there is no cell '{}'; there are 'lstm', 'gru', 'tanh' and 'relu'", name));
+}
+
+}  // namespace
+
+py::object run_recurrent(const std::string& cell_name, const Tensor& x, const py::object& state, const Tensor& lengths,
+                         const std::vector<Tensor>& parameters, const nn::RecurrentOptions& options) {
+  const nn::RecurrentCell cell = recurrent_cell(cell_name);
+  const bool is_lstm = cell == nn::RecurrentCell::lstm;
+  const size_t each = 2 + (options.bias ? 2 : 0) + (options.proj_size > 0 ? 1 : 0);
+  if (parameters.size() % each != 0)
+    throw_value_error(fmt::format("{} parameters are no sets of {}", parameters.size(), each));
+  std::vector<nn::RecurrentWeights> weights(parameters.size() / each);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const Tensor* next = &parameters[i * each];
+    weights[i].weight_ih = *next++;
+    weights[i].weight_hh = *next++;
+    if (options.bias) {
+      weights[i].bias_ih = *next++;
+      weights[i].bias_hh = *next++;
+    }
+    if (options.proj_size > 0) weights[i].weight_hr = *next;
+  }
+  std::vector<const nn::RecurrentWeights*> sets;
+  for (const nn::RecurrentWeights& one : weights) sets.push_back(&one);
+  const nn::RecurrentOutput output = nn::recurrent(cell, x, sets, options, recurrent_state(state, is_lstm), lengths);
+  if (is_lstm) return py::make_tuple(output.y, py::make_tuple(output.state.h, output.state.c));
+  return py::make_tuple(output.y, output.state.h);
+}
+
 }  // namespace tenon::python

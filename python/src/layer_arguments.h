@@ -82,4 +82,8 @@ Tensor lengths_on(Device device, const py::object& given);
 /// A distance of the user's, or that of triplet_margin_loss for None.
 std::function<Tensor(const Tensor&, const Tensor&)> distance_of(const py::object& function);
 
+/// RNN, LSTM or GRU with these parameters, layer by layer: (results, state), where an LSTM's state is a pair.
+py::object run_recurrent(const std::string& cell, const Tensor& x, const py::object& state, const Tensor& lengths,
+                         const std::vector<Tensor>& parameters, const nn::RecurrentOptions& options);
+
 }  // namespace tenon::python

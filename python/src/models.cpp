@@ -1,4 +1,6 @@
 // GPT-2, Llama, networks that classify pictures, text that language models write, LoRA.
+//
+// Their classes derive from one of Python's, nn.module.ModuleOfCpp, which has to be there first: _bind_models takes it.
 
 #include "nn.h"
 
@@ -131,10 +133,10 @@ const Setters<models::ViTConfig>& vit_fields() {
   return fields;
 }
 
-void bind_picture_models(py::module_& m) {
+void bind_picture_models(py::module_& m, const py::object& base) {
   using models::PictureModel, models::ResNet, models::ViT;
-  py::class_<PictureModel, nn::Layer, std::shared_ptr<PictureModel>>(m, "PictureModel",
-                                                                     "What networks that classify pictures share.")
+  py::class_<PictureModel, std::shared_ptr<PictureModel>>(m, "PictureModel", base,
+                                                          "What networks that classify pictures share.")
       .def(
           "save",
           [](const PictureModel& self, const std::filesystem::path& folder) {
@@ -164,7 +166,8 @@ void bind_picture_models(py::module_& m) {
           },
           "folder"_a, "device"_a = py::none(), "From a folder that save() wrote.");
   py::class_<ViT, PictureModel, std::shared_ptr<ViT>>(
-      m, "ViT", "ViT as torchvision has it: B/16 unless other sizes are given, ViT(image_size=32, patch_size=4, layers=6).")
+      m, "ViT",
+      "ViT as torchvision has it: B/16 unless other sizes are given, ViT(image_size=32, patch_size=4, layers=6).")
       .def(py::init([](const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
              return std::make_shared<ViT>(config_of(models::ViTConfig::b_16(), fields, vit_fields()),
                                           layer_options(dtype, device));
@@ -178,13 +181,11 @@ void bind_picture_models(py::module_& m) {
           "folder"_a, "device"_a = py::none(), "From a folder that save() wrote.");
 }
 
-void bind_language_models(py::module_& m) {
-  py::class_<CausalLm, nn::Module, std::shared_ptr<CausalLm>>(m, "CausalLm", "What decoder language models have.")
+void bind_language_models(py::module_& m, const py::object& base) {
+  py::class_<CausalLm, std::shared_ptr<CausalLm>>(m, "CausalLm", base, "What decoder language models have.")
       .def(
-          "__call__", [](const CausalLm& self, const Tensor& ids) { return self(ids); }, "ids"_a,
+          "_forward_of_library", [](const CausalLm& self, const Tensor& ids) { return self.forward(ids); }, "ids"_a,
           "Logits (batch, time, vocabulary) of ids (batch, time).")
-      .def(
-          "forward", [](const CausalLm& self, const Tensor& ids) { return self.forward(ids); }, "ids"_a)
       .def(
           "loss",
           [](const CausalLm& self, const Tensor& ids, const Tensor& targets, int64_t ignore_index, int64_t chunk) {
@@ -247,8 +248,7 @@ void bind_language_models(py::module_& m) {
           "file"_a, "From a file of llama2.c.")
       .def_property_readonly("config", [](const models::Llama& self) { return self.config().to_json(); });
   py::class_<models::CnnConfig>(m, "_CnnConfig");
-  py::class_<models::Cnn, nn::Layer, std::shared_ptr<models::Cnn>>(m, "CNN",
-                                                                   "A small convolutional network for images.")
+  py::class_<models::Cnn, std::shared_ptr<models::Cnn>>(m, "CNN", base, "A small convolutional network for images.")
       .def(py::init([](int64_t image_channels, int64_t height, int64_t width, int64_t classes, int64_t stages,
                        int64_t channels, int64_t convolutions, bool batch_norm, int64_t hidden, double dropout) {
              return std::make_shared<models::Cnn>(models::CnnConfig{
@@ -260,6 +260,33 @@ void bind_language_models(py::module_& m) {
       .def_static("load", [](const std::filesystem::path& folder) {
         return std::shared_ptr<models::Cnn>(models::Cnn::load(folder));
       });
+}
+
+void bind_parts(py::module_& m, const py::object& base) {
+  py::class_<nn::KvCache>(m, "KvCache", "Keys and values of the tokens seen so far.")
+      .def(py::init([](int64_t batch, int64_t heads, int64_t length, int64_t width) {
+             return nn::KvCache(batch, heads, length, width);
+           }),
+           "batch"_a, "kv_heads"_a, "max_length"_a, "head_width"_a)
+      .def("append", py::overload_cast<const Tensor&, const Tensor&>(&nn::KvCache::append), "keys"_a, "values"_a)
+      .def("advance", &nn::KvCache::advance, "tokens"_a)
+      .def("rewind", &nn::KvCache::rewind, "length"_a = 0)
+      .def("mask", &nn::KvCache::mask, "tokens"_a, "causal"_a = true)
+      .def("positions", &nn::KvCache::positions, "tokens"_a)
+      .def_property_readonly("keys", &nn::KvCache::keys)
+      .def_property_readonly("values", &nn::KvCache::values)
+      .def_property_readonly("position", &nn::KvCache::position);
+  py::class_<nn::RotaryEmbedding, std::shared_ptr<nn::RotaryEmbedding>>(
+      m, "RotaryEmbedding", base, "Turns pairs of elements by angles that grow with positions.")
+      .def(py::init([](int64_t width, int64_t positions, double theta, bool interleaved) {
+             return std::make_shared<nn::RotaryEmbedding>(
+                 width, positions, theta, interleaved ? nn::RotaryLayout::interleaved : nn::RotaryLayout::halves);
+           }),
+           "width"_a, "max_positions"_a, "theta"_a = 10000.0, "interleaved"_a = false)
+      .def(
+          "_forward_of_library",
+          [](const nn::RotaryEmbedding& self, const Tensor& x, int64_t offset) { return self.forward(x, offset); },
+          "x"_a, "offset"_a = 0);
 }
 
 /// A model, its tokenizer and the captured step, kept together.
@@ -331,9 +358,13 @@ void bind_writing(py::module_& m) {
 
 void bind_models(py::module_& m) {
   py::module_ models = m.def_submodule("_models");
-  bind_language_models(models);
-  bind_picture_models(models);
-  bind_writing(models);
+  models.def("_bind_models", [models](const py::object& base) mutable {
+    bind_parts(models, base);
+    bind_language_models(models, base);
+    bind_picture_models(models, base);
+    bind_writing(models);
+    guard_calls(models);
+  });
   models.def(
       "load_model",
       [](const std::filesystem::path& path, const std::filesystem::path& tokenizer, const std::filesystem::path& lora,

@@ -33,8 +33,6 @@ PYBIND11_MODULE(_tenon, m) {
   bind_autograd(m);
   py::module_ nn = m.def_submodule("_nn");
   bind_module(nn);
-  bind_layers(nn);
-  bind_sequence_layers(nn);
   bind_functional(nn);
   bind_optim(m);
   bind_files(m);

@@ -1,8 +1,9 @@
-// nn.Module: the C++ class itself, whose members of Python's are found by their attributes.
+// What stands between modules of Python and those of the library.
 //
-// A class of Python's that derives from it is a module of C++ for everything else: state dicts, to(), freeze(),
-// optimizers, errors that name the module, captured functions that notice train() and replaced parameters. Tensors that
-// are attributes have a slot in `Extras`, which lies in the object's __dict__; the objects themselves lie beside it.
+// Every module of Python is an object of nn.Module of C++ as well: for state dicts, to(), freeze(), optimizers, errors
+// that name the module, captured functions that notice train() and replaced parameters. Tensors that are attributes
+// have a slot in `Extras`, which lies in the object's __dict__; the objects themselves lie beside it. Modules inside of
+// a model of C++ get an object when somebody asks for them.
 
 #include <algorithm>
 #include <unordered_set>
@@ -16,6 +17,7 @@ using namespace py::literals;
 using nn::Module;
 
 PyObject* parameter_type = nullptr;
+PyObject* inside_type = nullptr;  // of Python, of modules inside of models of C++
 
 /// Where tensors stand that Python has given a module.
 struct Extras {
@@ -33,15 +35,88 @@ struct Open : Module {
   using Module::remove_tensor;
 };
 
-/// A module that was made in Python knows the name of its class.
+constexpr std::string_view kMark = "_settings";
+
+bool is_mark(std::string_view name) { return name == kMark || name.ends_with(std::string(".") + std::string(kMark)); }
+
+/// A module that was made in Python knows the name of its class. A setting that a captured function may have read is no
+/// tensor: when one is set, the module gets another tensor that nobody sees, which such functions notice.
 class PythonModule : public Module {
  public:
   explicit PythonModule(std::string type) : type_(std::move(type)) {}
   std::string type_name() const override { return type_; }
 
+  void note_change() {
+    constexpr size_t kMarks = 61;  // used one after the other: a freed one might come again at the same address
+    if (marks_.empty()) register_buffer(std::string(kMark), mark_, false);
+    if (marks_.size() < kMarks) marks_.push_back(zeros({}, Options(DType::f32, Device("cpu"))));
+    mark_ = marks_[changes_++ % kMarks];
+  }
+
  private:
   std::string type_;
+  Tensor mark_;
+  std::vector<Tensor> marks_;
+  size_t changes_ = 0;
 };
+
+/// A Linear of Python: what attach_lora() gives a correction.
+class PythonLinear : public PythonModule, public nn::Adaptable {
+ public:
+  using PythonModule::PythonModule;
+
+  void adapt(const nn::LoraOptions& options) override {
+    if (lora_) base::fail("lora", "{} has a correction already; merge() it first", scope_name());
+    const Tensor w = weight();
+    lora_ = std::make_unique<nn::Lora>(w.size(1), w.size(0), options, Options(w.dtype(), w.device()));
+    lora_->train(is_training());
+    register_module("lora", *lora_);
+  }
+  void merge() override {
+    if (!lora_) return;
+    const NoGrad merging;
+    weight().add_(lora_->delta().transpose(0, 1));
+    remove_module("lora");
+    lora_.reset();
+  }
+  const nn::Lora* lora() const override { return lora_.get(); }
+
+ private:
+  Tensor weight() const {
+    for (const nn::NamedTensor& one : named_parameters()) {
+      if (one.name == "weight") return one.tensor;
+    }
+    base::fail("lora", "{} has no weight", scope_name());
+  }
+
+  std::unique_ptr<nn::Lora> lora_;
+};
+
+/// Modules are there before their __init__ runs: whoever forgets to call it, or calls __new__, has a module. Models of
+/// C++ are made by their constructors.
+PyObject* new_module(PyTypeObject* type, PyObject* args, PyObject* keywords) {
+  try {
+    auto* native = reinterpret_cast<PyTypeObject*>(py::type::of<Module>().ptr());
+    auto made = py::reinterpret_steal<py::object>(native->tp_base->tp_new(type, args, keywords));
+    if (!made) return nullptr;
+    const py::object kind = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(type)).attr("_library_kind");
+    if (py::cast<std::string>(kind) != "cpp") {
+      const std::string name = py::cast<std::string>(py::handle(reinterpret_cast<PyObject*>(type)).attr("__name__"));
+      py::handle(reinterpret_cast<PyObject*>(native)).attr("__init__")(made, name, kind);
+    }
+    return made.release().ptr();
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+std::shared_ptr<Module> made_module(const std::string& type, const std::string& kind) {
+  if (kind == "linear") return std::make_shared<PythonLinear>(type);
+  auto made = std::make_shared<PythonModule>(type);
+  if (kind == "list") ((*made).*(&Open::mark_as_list))();
+  return made;
+}
 
 Extras& extras_of(const py::object& self) {
   py::dict attributes = self.attr("__dict__");
@@ -92,12 +167,32 @@ py::list named(const std::vector<nn::NamedTensor>& tensors, bool are_parameters)
   return list;
 }
 
-/// Modules that are members of one of C++'s live as long as that: they keep the object that they were asked of.
-template <typename Modules>
-py::list named_modules(const py::object& owner, const Modules& modules) {
+/// A module inside of a model, and the model.
+struct Inside {
+  std::shared_ptr<Module> module;
+};
+
+/// The object of a module: of one that Python has made, or of a model, there is one. One inside of a model gets one
+/// that its owner keeps, and that keeps the model.
+py::object object_of(const py::object& owner, Module& module) {
+  py::object known = py::cast(&module, py::return_value_policy::reference);
+  if (!py::type::of(known).is(py::type::of<Module>())) return known;
+  py::dict attributes = owner.attr("__dict__");
+  if (!attributes.contains("_inside")) attributes["_inside"] = py::dict();
+  py::dict kept = attributes["_inside"];
+  const py::int_ key(reinterpret_cast<intptr_t>(&module));
+  if (kept.contains(key)) return kept[key];
+  py::object made = py::type::of<Module>().attr("__new__")(py::handle(inside_type));
+  const std::shared_ptr<Module> keeps_owner(py::cast<std::shared_ptr<Module>>(owner), &module);
+  py::type::of<Module>().attr("__init__")(made, Inside{keeps_owner});
+  kept[key] = made;
+  return made;
+}
+
+py::list children_of(const py::object& self) {
   py::list list;
-  for (const nn::NamedModule& one : modules)
-    list.append(py::make_tuple(one.name, py::cast(one.module, py::return_value_policy::reference_internal, owner)));
+  for (const nn::NamedModule& one : py::cast<Module&>(self).children())
+    list.append(py::make_tuple(one.name, object_of(self, *one.module)));
   return list;
 }
 
@@ -152,29 +247,68 @@ nn::StateDict state_of(const py::dict& dict) {
   return state;
 }
 
-// ---- garbage ----
+// ---- calls ----
 
-// pybind11's function shows the collector the __dict__ of an object. For a class of Python's that derives from such a
-// type, some versions of Python show it as well, and what is shown twice is never collected.
-bool python_shows_dicts = false;
+PyObject* hook_runner = nullptr;  // calls forward() with a module's hooks around it
 
-int traverse_module(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  const bool is_shown = python_shows_dicts && Py_TYPE(self)->tp_traverse != &traverse_module;
-  PyObject** dict = is_shown ? nullptr : _PyObject_GetDictPtr(self);
-  if (dict) Py_VISIT(*dict);
-  if (reinterpret_cast<py::detail::instance*>(self)->has_patients) {  // what it keeps alive
-    const auto& kept = py::detail::get_internals().patients;
-    if (const auto found = kept.find(self); found != kept.end()) {
-      for (PyObject* one : found->second) Py_VISIT(one);
-    }
-  }
-  return 0;
+bool is_made(PyObject* module) {
+  return reinterpret_cast<py::detail::instance*>(module)->get_value_and_holder().holder_constructed();
 }
 
-py::object call_forward(const py::object& self, const py::args& args, const py::kwargs& keywords) {
-  const nn::CallScope scope(py::cast<const Module&>(self));
-  return self.attr("forward")(*args, **keywords);
+void collect(PyObject* value, std::vector<Tensor>& into) {
+  if (is_tensor(value)) into.push_back(tensor_in(value));
+  if (!PyTuple_Check(value)) return;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) collect(PyTuple_GET_ITEM(value, i), into);
+}
+
+PyObject* call_forward(PyObject* self, PyObject* args, PyObject* keywords) {
+  static PyObject* const hooks = PyUnicode_InternFromString("_hooks");
+  static PyObject* const forward = PyUnicode_InternFromString("forward");
+  const auto attributes = py::reinterpret_steal<py::object>(PyObject_GenericGetDict(self, nullptr));
+  if (PyObject* own = attributes ? PyDict_GetItemWithError(attributes.ptr(), hooks) : nullptr;
+      own && PyList_GET_SIZE(own))
+    return PyObject_CallFunctionObjArgs(hook_runner, self, own, args, keywords ? keywords : Py_None, nullptr);
+  const Py_ssize_t count = PyTuple_GET_SIZE(args);
+  if (keywords || count > 3) {
+    const auto method = py::reinterpret_steal<py::object>(PyObject_GetAttr(self, forward));
+    return method ? PyObject_Call(method.ptr(), args, keywords) : nullptr;
+  }
+  PyObject* given[4] = {self};
+  for (Py_ssize_t i = 0; i < count; ++i) given[i + 1] = PyTuple_GET_ITEM(args, i);
+  return PyObject_VectorcallMethod(forward, given, static_cast<size_t>(count + 1), nullptr);
+}
+
+PyObject* get_training(PyObject* self, void*) {
+  try {
+    if (!is_made(self)) throw_type_error(type_name_of(self) + " is used before its __init__ was called");
+    return PyBool_FromLong(py::cast<const Module&>(py::handle(self)).is_training());
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
+}
+
+/// module(...): forward() under the module's name, and under the eyes of an observer where there is one.
+PyObject* call_module(PyObject* self, PyObject* args, PyObject* keywords) {
+  try {
+    if (!is_made(self)) throw_type_error(type_name_of(self) + " is called before its __init__ was");
+    turn::await();
+    const auto& module = py::cast<const Module&>(py::handle(self));
+    const nn::CallScope scope(module);
+    nn::CallObserver* observer = nn::CallObserver::current();
+    if (!observer) return call_forward(self, args, keywords);
+    std::vector<Tensor> given, made;
+    collect(args, given);
+    observer->enter(module, given);
+    PyObject* result = call_forward(self, args, keywords);
+    if (!result) return nullptr;
+    collect(result, made);
+    observer->leave(module, made);
+    return result;
+  } catch (...) {
+    set_python_error();
+    return nullptr;
+  }
 }
 
 }  // namespace
@@ -190,22 +324,19 @@ py::object parameter_object(const Tensor& tensor) {
   return object;
 }
 
-bool is_parameter_object(const py::object& object) {
-  return parameter_type && PyObject_IsInstance(object.ptr(), parameter_type) == 1;
-}
-
-bool is_parameter_of(const Module& module, const Tensor& tensor) {
-  if (!tensor.defined()) return false;
-  const auto named = module.named_parameters();
-  return std::any_of(named.begin(), named.end(),
-                     [&](const nn::NamedTensor& one) { return one.tensor.identity() == tensor.identity(); });
-}
-
 void bind_module(py::module_& m) {
   py::class_<Extras>(m, "_Extras");
-  const auto traverses = [](PyHeapTypeObject* type) { type->ht_type.tp_traverse = traverse_module; };
-  py::class_<Module, std::shared_ptr<Module>>(m, "Module", py::dynamic_attr(), py::custom_type_setup(traverses))
-      .def(py::init([](const std::string& type) { return std::shared_ptr<Module>(new PythonModule(type)); }))
+  py::class_<Inside>(m, "_Inside");
+  static PyGetSetDef getters[] = {{"training", get_training, nullptr, "Whether dropout and the like are on.", nullptr},
+                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
+  const auto calls = py::custom_type_setup([](PyHeapTypeObject* type) {
+    type->ht_type.tp_new = new_module;
+    type->ht_type.tp_call = call_module;
+    type->ht_type.tp_getset = getters;
+  });
+  py::class_<Module, std::shared_ptr<Module>>(m, "_Module", calls)
+      .def(py::init(&made_module))
+      .def(py::init([](const Inside& inside) { return inside.module; }))
       .def("_set_parameter", [](py::object self, const std::string& name,
                                 const Tensor& tensor) { set_tensor(self, name, tensor, true, true); })
       .def("_set_buffer", [](py::object self, const std::string& name, const Tensor& tensor,
@@ -216,26 +347,42 @@ void bind_module(py::module_& m) {
              (py::cast<Module&>(self).*(&Open::register_module))(name, child, place);
            })
       .def("_remove", [](py::object self, const std::string& name) { remove(self, name); })
-      .def("_mark_as_list", [](Module& self) { (self.*(&Open::mark_as_list))(); })
-      .def("__call__", &call_forward)
+      .def("_named_parameters", [](const Module& self) { return named(self.named_parameters(), true); })
+      .def("_parameters",
+           [](const Module& self) {
+             py::list list;
+             for (const Tensor& one : self.parameters()) list.append(parameter_object(one));
+             return list;
+           })
+      .def("_named_buffers",
+           [](const Module& self) {
+             std::vector<nn::NamedTensor> buffers = self.named_buffers();
+             std::erase_if(buffers, [](const nn::NamedTensor& one) { return is_mark(one.name); });
+             return named(buffers, false);
+           })
+      .def("_note_change",
+           [](Module& self) {
+             if (auto* mine = dynamic_cast<PythonModule*>(&self)) mine->note_change();
+           })
+      .def("_has_lora",
+           [](const Module& self) {
+             const auto* adapted = dynamic_cast<const nn::Adaptable*>(&self);
+             return adapted && adapted->lora();
+           })
+      .def("_with_lora",
+           [](const Module& self, const Tensor& y, const Tensor& x) {
+             const auto* adapted = dynamic_cast<const nn::Adaptable*>(&self);
+             return adapted && adapted->lora() ? y + (*adapted->lora())(x) : y;
+           })
       .def(
-          "named_parameters", [](const Module& self) { return named(self.named_parameters(), true); },
-          "Dotted names and parameters, own ones before those of modules below.")
-      .def(
-          "parameters",
-          [](const Module& self) {
-            py::list list;
-            for (const Tensor& one : self.parameters()) list.append(parameter_object(one));
-            return list;
+          "_forward_of_library",
+          [](const Module& self, const Tensor& x) {
+            if (const auto* layer = dynamic_cast<const nn::Layer*>(&self)) return layer->forward(x);
+            PyErr_SetString(PyExc_NotImplementedError, (self.type_name() + " cannot be called from Python").c_str());
+            throw py::error_already_set();
           },
-          "All parameters.")
-      .def(
-          "named_buffers", [](const Module& self) { return named(self.named_buffers(), false); },
-          "Dotted names and buffers.")
-      .def("buffers", &Module::buffers, "All buffers.")
-      .def("_named_modules",
-           [](py::object self) { return named_modules(self, py::cast<Module&>(self).named_modules()); })
-      .def("_named_children", [](py::object self) { return named_modules(self, py::cast<Module&>(self).children()); })
+          "input"_a)
+      .def("_named_children", &children_of)
       .def(
           "train",
           [](py::object self, bool mode) {
@@ -250,7 +397,6 @@ void bind_module(py::module_& m) {
             return self;
           },
           "Switches dropout and the like off.")
-      .def_property_readonly("training", &Module::is_training)
       .def(
           "zero_grad", [](Module& self, bool) { self.zero_grad(); }, "set_to_none"_a = true,
           "Lets go of all gradients; of set_to_none=False, too: what is added to nothing is as if added to zeros.")
@@ -287,14 +433,13 @@ void bind_module(py::module_& m) {
       .def("state_dict", &state_dict_of,
            "All parameters and persistent buffers by their dotted names; they share the module's memory.")
       .def(
-          "load_state_dict",
+          "_load_state_dict",
           [](Module& self, const py::dict& state, bool strict, bool assign) {
             without_circles(self);
             const nn::LoadReport report = self.load_state_dict(state_of(state), strict, assign);
             return py::make_tuple(report.missing, report.unexpected);
           },
-          "state_dict"_a, "strict"_a = true, "assign"_a = false,
-          "Copies values in by name; returns the names that were missing and those that were unexpected.")
+          "state_dict"_a, "strict"_a = true, "assign"_a = false)
       .def("_summary_of_call",
            [](const Module& self, const py::function& call) { return nn::summary_of_call(self, [&] { call(); }); })
       .def(
@@ -304,11 +449,8 @@ void bind_module(py::module_& m) {
       .def("set_name", &Module::set_name, "name"_a, "Names a module without a parent, for error messages.")
       .def_property_readonly("_type_name", &Module::type_name);
   m.def("_set_parameter_type", [](py::object type) { parameter_type = type.release().ptr(); });
-  m.def("_set_python_shows_dicts", [](bool shows) { python_shows_dicts = shows; });
-  m.def("_is_made", [](py::handle module) {
-    if (!py::isinstance<Module>(module)) throw_type_error("a module is needed, not " + type_name_of(module.ptr()));
-    return reinterpret_cast<py::detail::instance*>(module.ptr())->get_value_and_holder().holder_constructed();
-  });
+  m.def("_set_inside_type", [](py::object type) { inside_type = type.release().ptr(); });
+  m.def("_set_hook_runner", [](py::object runner) { hook_runner = runner.release().ptr(); });
   m.def("_make_known", [](py::object tensor) {
     Convert<Tensor>::from(tensor.ptr());
     make_known(tensor.ptr());

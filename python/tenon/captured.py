@@ -144,7 +144,7 @@ class Captured:
         self._plain = _One(function, verify_every)
         self._call = self._plain.captured
         self._others, self._new_in_a_row, self._is_captured = collections.OrderedDict(), 0, True
-        self._is_module, self._has_told = isinstance(function, _tenon._nn.Module), False
+        self._is_module, self._has_told = isinstance(function, _tenon._nn._Module), False
 
     def __call__(self, *args, **kwargs):
         if self._is_module and _tenon.is_grad_enabled() and self._is_trained():
@@ -205,7 +205,7 @@ class Captured:
     def __getattr__(self, name):
         """A module that is captured has the attributes of the module."""
         wrapped = self.__dict__.get("__wrapped__")
-        if not isinstance(wrapped, _tenon._nn.Module):
+        if not isinstance(wrapped, _tenon._nn._Module):
             raise AttributeError(f"a captured function has no attribute '{name}'")
         return getattr(wrapped, name)
 

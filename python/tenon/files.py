@@ -25,11 +25,11 @@ def save(tensors, path, metadata=None):
     if isinstance(path, dict) or isinstance(path, _tenon.Tensor):
         tensors, path = path, tensors
     if hasattr(path, "write"):
-        return _checkpoints.write(path, tensors.state_dict() if isinstance(tensors, _tenon._nn.Module) else tensors)
+        return _checkpoints.write(path, tensors.state_dict() if isinstance(tensors, _tenon._nn._Module) else tensors)
     path = os.fsdecode(path)
     kind = os.path.splitext(path)[1]
     path = os.fspath(_tenon._behind_links(path))
-    if isinstance(tensors, _tenon._nn.Module):
+    if isinstance(tensors, _tenon._nn._Module):
         if kind == ".safetensors":
             return _tenon._nn.save_module(path, tensors)
         tensors = tensors.state_dict()

@@ -1109,7 +1109,7 @@ class Names(unittest.TestCase):
         self.assertEqual((len(encoder.layers), encoder.layers[1].linear1.weight.shape), (2, (2048, 4)))
         self.assertEqual(encoder.layers[0].self_attn.in_proj_weight.shape, (12, 4))
         self.assertEqual(nn.LSTM(2, 3).weight_ih_l0.shape, (12, 2))
-        self.assertIn("(out_proj): Linear(4, 4)", repr(encoder))
+        self.assertIn("(out_proj): Linear(in_features=4, out_features=4, bias=True)", repr(encoder))
         self.assertIn("(layers): ModuleList(", repr(encoder))
         with self.assertRaisesRegex(AttributeError, "'Linear' object has no attribute 'nothing'"):
             nn.Linear(1, 1).nothing

@@ -103,8 +103,7 @@ class Modules(unittest.TestCase):
             def __init__(self):
                 self.a = nn.Linear(1, 1)
 
-        with self.assertRaisesRegex(AttributeError, r"call super\(\).__init__\(\) in Forgetful.__init__ before giving it members"):
-            Forgetful()
+        self.assertEqual(len(Forgetful().parameters()), 2)  # which PyTorch refuses
         with self.assertRaisesRegex(NotImplementedError, r"Module has no forward\(\)"):
             nn.Module()(1)
 
@@ -154,7 +153,7 @@ class Modules(unittest.TestCase):
 
     def test_repr(self):
         self.assertEqual(repr(nn.Sequential(nn.Linear(2, 3, bias=False), nn.ReLU())),
-                         "Sequential(\n  (0): Linear(2, 3, bias=False)\n  (1): ReLU()\n)")
+                         "Sequential(\n  (0): Linear(in_features=2, out_features=3, bias=False)\n  (1): ReLU()\n)")
 
     def test_apply_and_init(self):
         net = Net()
@@ -198,7 +197,7 @@ class Modules(unittest.TestCase):
         y, places = nn.MaxPool3d(2, return_indices=True)(volume)
         self.assertEqual(volume.flatten(2).gather(2, places.flatten(2)).tolist(), y.flatten(2).tolist())
         self.assertEqual((nn.Conv3d(1, 1, 3).stride, nn.Conv3d(1, 1, 3).kernel_size), ((1, 1, 1), (3, 3, 3)))
-        self.assertEqual(repr(nn.MaxPool3d(2)), "MaxPool3d(2)")
+        self.assertEqual(repr(nn.MaxPool3d(2)), "MaxPool3d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)")
         circular = nn.Conv3d(4, 2, 3, padding=1, padding_mode="circular")
         around = F.conv3d(F.pad(volume, (1,) * 6, "circular"), circular.weight, circular.bias)
         self.assertEqual(circular(volume).tolist(), around.tolist())

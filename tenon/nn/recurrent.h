@@ -47,10 +47,23 @@ inline void collect_tensors(const RecurrentOutput& output, std::vector<Tensor>& 
   collect_tensors(output.state, into);
 }
 
+/// Parameters of one layer and direction.
+struct RecurrentWeights {
+  Tensor weight_ih, weight_hh, bias_ih, bias_hh;
+  Tensor weight_hr;  // (proj_size, hidden), if states are projected
+};
+enum class RecurrentCell : uint8_t { tanh, relu, lstm, gru };
+
+/// What the layers below compute, with weights that somebody else holds: those of a layer and both its directions,
+/// where it has two, before those of the next one. Dropout is that of `options`; 0 outside of training.
+RecurrentOutput recurrent(RecurrentCell cell, const Tensor& x, const std::vector<const RecurrentWeights*>& weights,
+                          const RecurrentOptions& options, const RecurrentState& state = {},
+                          const Tensor& lengths = Tensor());
+
 /// What the three share: parameters weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, ...
 class Recurrent : public Module {
  public:
-  enum class Cell : uint8_t { tanh, relu, lstm, gru };
+  using Cell = RecurrentCell;
 
   /// x (time, batch, in) or (time, in); a state that is left out is zero; lengths (batch) of i64 or i32, on any
   /// device.
@@ -61,26 +74,15 @@ class Recurrent : public Module {
         *this, [&] { return forward(x, state, lengths); }, x, state, lengths);
   }
 
-  /// Of one layer and direction.
-  struct Weights {
-    Tensor weight_ih, weight_hh, bias_ih, bias_hh;
-    Tensor weight_hr;  // (proj_size, hidden), if states are projected
-  };
+  using Weights = RecurrentWeights;
   Weights& weights(int64_t layer, bool reverse = false);
 
  protected:
   Recurrent(std::string_view op, Cell cell, int64_t in, int64_t hidden, const RecurrentOptions& options);
 
  private:
-  int64_t state_width() const { return options_.proj_size > 0 ? options_.proj_size : hidden_; }
-  Tensor projected(const Tensor& x, const Weights& weights, const Tensor& mask, bool reverse,
-                   RecurrentState& state) const;
-  Tensor one_direction(const Tensor& x, const Weights& weights, const Tensor& mask, bool reverse,
-                       RecurrentState& state) const;
-
   std::string op_;
   Cell cell_;
-  int64_t in_, hidden_;
   RecurrentOptions options_;
   std::vector<std::unique_ptr<Weights>> weights_;
 };

@@ -58,11 +58,7 @@ Tensor activated(const Tensor& x, bool gelu_wanted) { return gelu_wanted ? gelu(
 
 MultiheadAttention::MultiheadAttention(int64_t width, int64_t heads, double dropout, bool bias, bool batch_first,
                                        const Options& options)
-    : out_proj(width, width, bias, options),
-      width_(width),
-      heads_(heads),
-      dropout_(dropout),
-      batch_first_(batch_first) {
+    : out_proj(width, width, bias, options), heads_(heads), dropout_(dropout), batch_first_(batch_first) {
   if (heads <= 0 || width % heads != 0) fail(kOp, "a width of {} cannot be divided among {} heads", width, heads);
   if (!(dropout >= 0 && dropout < 1)) fail(kOp, "dropout must lie in 0..1, got {}", dropout);
   in_proj_weight = empty({3 * width, width}, options);
@@ -78,32 +74,46 @@ MultiheadAttention::MultiheadAttention(int64_t width, int64_t heads, double drop
 
 Tensor MultiheadAttention::forward(const Tensor& query, const Tensor& key, const Tensor& value,
                                    const AttentionMasks& masks) const {
+  const Tensor y = out_proj(attend(own(), query, key, value, masks, is_training() ? dropout_ : 0));
+  if (query.dim() == 2) return y.squeeze(0);  // one sequence
+  return batch_first_ ? y : y.transpose(0, 1);
+}
+
+Tensor MultiheadAttention::weights(const Tensor& query, const Tensor& key, const AttentionMasks& masks,
+                                   bool averaged) const {
+  return attention_weights(own(), query, key, masks, averaged);
+}
+
+Tensor attend(const AttentionWeights& w, const Tensor& query, const Tensor& key, const Tensor& value,
+              const AttentionMasks& masks, double dropout) {
   if (query.dim() == 2 && key.dim() == 2 && value.dim() == 2) {  // one sequence
-    const int64_t at = batch_first_ ? 0 : 1;
+    const int64_t at = w.batch_first ? 0 : 1;
     const Tensor q = query.unsqueeze(at), k = value_of(key) == value_of(query) ? q : key.unsqueeze(at);
     const Tensor v = value_of(value) == value_of(key) ? k : value.unsqueeze(at);
     AttentionMasks of_one = masks;
     if (Tensor& mask = of_one.key_padding_mask; mask.defined() && mask.dim() == 1) mask = mask.unsqueeze(0);
-    return forward(q, k, v, of_one).squeeze(at);
+    return attend(w, q, k, v, of_one, dropout);
   }
+  if (!(dropout >= 0 && dropout < 1)) fail(kOp, "dropout must lie in 0..1, got {}", dropout);
+  const int64_t width = w.in_proj_weight.size(1);
   for (const Tensor* x : {&query, &key, &value}) {
-    if (x->dim() != 3 || x->size(2) != width_)
-      fail(kOp, "takes ({}, {}), got {}", batch_first_ ? "batch, time" : "time, batch", width_,
+    if (x->dim() != 3 || x->size(2) != width)
+      fail(kOp, "takes ({}, {}), got {}", w.batch_first ? "batch, time" : "time, batch", width,
            ir::to_string(x->shape()));
   }
-  const auto batched = [&](const Tensor& x) { return batch_first_ ? x : x.transpose(0, 1); };
+  const auto batched = [&](const Tensor& x) { return w.batch_first ? x : x.transpose(0, 1); };
   const Tensor q = batched(query), k = batched(key), v = batched(value);
   if (k.shape() != v.shape() || q.size(0) != k.size(0))
     fail(kOp, "query {}, key {} and value {} do not fit", ir::to_string(query.shape()), ir::to_string(key.shape()),
          ir::to_string(value.shape()));
-  const int64_t batch = q.size(0), rows = q.size(1), columns = k.size(1), each = width_ / heads_;
+  const int64_t batch = q.size(0), rows = q.size(1), columns = k.size(1), each = width / w.heads;
   // Projections of the same input are one product.
   const auto projected = [&](const Tensor& x, int64_t first, int64_t count) {
-    const Tensor bias = in_proj_bias.defined() ? in_proj_bias.narrow(0, first * width_, count * width_) : Tensor();
-    const Tensor y = linear(x, in_proj_weight.narrow(0, first * width_, count * width_), bias);
-    return y.reshape({batch, x.size(1), count * heads_, each})
+    const Tensor bias = w.in_proj_bias.defined() ? w.in_proj_bias.narrow(0, first * width, count * width) : Tensor();
+    const Tensor y = linear(x, w.in_proj_weight.narrow(0, first * width, count * width), bias);
+    return y.reshape({batch, x.size(1), count * w.heads, each})
         .transpose(1, 2)
-        .split(Dims(static_cast<size_t>(count), heads_), 1);
+        .split(Dims(static_cast<size_t>(count), w.heads), 1);
   };
   std::vector<Tensor> heads;
   const auto take = [&](std::vector<Tensor> some) { heads.insert(heads.end(), some.begin(), some.end()); };
@@ -120,32 +130,32 @@ Tensor MultiheadAttention::forward(const Tensor& query, const Tensor& key, const
     }
   }
   AttentionOptions options;
-  options.mask = joined(masks, batch, heads_, rows, columns, accumulator(heads[0].dtype()));
+  options.mask = joined(masks, batch, w.heads, rows, columns, accumulator(heads[0].dtype()));
   options.causal = masks.causal;
-  options.dropout = is_training() ? dropout_ : 0;
+  options.dropout = dropout;
   const Tensor y = scaled_dot_product_attention(heads[0], heads[1], heads[2], options);
-  return batched(out_proj(y.transpose(1, 2).reshape({batch, rows, width_})));
+  return y.transpose(1, 2).reshape({batch, rows, width});
 }
 
-Tensor MultiheadAttention::weights(const Tensor& query, const Tensor& key, const AttentionMasks& masks,
-                                   bool averaged) const {
+Tensor attention_weights(const AttentionWeights& w, const Tensor& query, const Tensor& key, const AttentionMasks& masks,
+                         bool averaged) {
   if (query.dim() == 2 && key.dim() == 2) {  // one sequence
-    const int64_t at = batch_first_ ? 0 : 1;
+    const int64_t at = w.batch_first ? 0 : 1;
     AttentionMasks of_one = masks;
     if (Tensor& mask = of_one.key_padding_mask; mask.defined() && mask.dim() == 1) mask = mask.unsqueeze(0);
-    return weights(query.unsqueeze(at), key.unsqueeze(at), of_one, averaged).squeeze(0);
+    return attention_weights(w, query.unsqueeze(at), key.unsqueeze(at), of_one, averaged).squeeze(0);
   }
-  const int64_t each = width_ / heads_;
+  const int64_t width = w.in_proj_weight.size(1), each = width / w.heads;
   const auto projected = [&](const Tensor& given, int64_t place) {
-    const Tensor x = batch_first_ ? given : given.transpose(0, 1);
-    const Tensor bias = in_proj_bias.defined() ? in_proj_bias.narrow(0, place * width_, width_) : Tensor();
-    const Tensor y = linear(x, in_proj_weight.narrow(0, place * width_, width_), bias);
-    return y.reshape({x.size(0), x.size(1), heads_, each}).transpose(1, 2);
+    const Tensor x = w.batch_first ? given : given.transpose(0, 1);
+    const Tensor bias = w.in_proj_bias.defined() ? w.in_proj_bias.narrow(0, place * width, width) : Tensor();
+    const Tensor y = linear(x, w.in_proj_weight.narrow(0, place * width, width), bias);
+    return y.reshape({x.size(0), x.size(1), w.heads, each}).transpose(1, 2);
   };
   const Tensor q = projected(query, 0), k = projected(key, 1);
   const int64_t rows = q.size(2), columns = k.size(2);
   Tensor scores = matmul(q, k.transpose(-1, -2)) * (1 / std::sqrt(static_cast<double>(each)));
-  if (const Tensor mask = joined(masks, q.size(0), heads_, rows, columns, scores.dtype()); mask.defined())
+  if (const Tensor mask = joined(masks, q.size(0), w.heads, rows, columns, scores.dtype()); mask.defined())
     scores = scores + mask;
   if (masks.causal) {
     const Tensor is_ahead = triu(ones({rows, columns}, Options(DType::boolean, scores.device())), 1);

@@ -33,6 +33,20 @@ struct AttentionMasks {
   bool causal = false;      // row t sees columns 0..t
 };
 
+/// The parameters of attention of several heads but for those of the last projection; who holds them may change them.
+struct AttentionWeights {
+  const Tensor& in_proj_weight;  // (3 * width, width): queries, keys and values one below the other
+  const Tensor& in_proj_bias;    // undefined without one
+  int64_t heads;
+  bool batch_first;
+};
+/// What goes into the last projection of MultiheadAttention: (batch, time, width), also without batch_first.
+Tensor attend(const AttentionWeights& weights, const Tensor& query, const Tensor& key, const Tensor& value,
+              const AttentionMasks& masks = {}, double dropout = 0);
+/// See MultiheadAttention::weights.
+Tensor attention_weights(const AttentionWeights& weights, const Tensor& query, const Tensor& key,
+                         const AttentionMasks& masks = {}, bool averaged = true);
+
 /// torch.nn.MultiheadAttention: in_proj_weight holds the projections of queries, keys and values one below the other.
 class MultiheadAttention : public Module {
  public:
@@ -55,7 +69,9 @@ class MultiheadAttention : public Module {
   Linear out_proj;
 
  private:
-  int64_t width_, heads_;
+  AttentionWeights own() const { return {in_proj_weight, in_proj_bias, heads_, batch_first_}; }
+
+  int64_t heads_;
   double dropout_;
   bool batch_first_;
 };

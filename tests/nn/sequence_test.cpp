@@ -301,6 +301,8 @@ TEST(MultiheadAttention, TakesOneSequenceAndShowsItsWeights) {
     const Tensor looked_at = matmul(heads, v.reshape({5, 2, 2}).transpose(0, 1)).transpose(0, 1).reshape({3, 4});
     expect_near(attention.out_proj(looked_at), values(attention(x, y, y, masks)), kNear);
     expect_near(attention.weights(x, y, masks), values(heads.mean({0})), kNear);
+    const nn::AttentionWeights held{attention.in_proj_weight, attention.in_proj_bias, 2, batch_first};
+    EXPECT_EQ(values(nn::attention_weights(held, x, y, masks)), values(attention.weights(x, y, masks)));
     for (const float ahead : values(triu(attention.weights(x, x, {.causal = true}), 1))) EXPECT_EQ(ahead, 0);
   }
 }

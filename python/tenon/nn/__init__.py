@@ -17,23 +17,36 @@
 """
 
 from .. import _tenon
+from . import functional, init  # noqa: F401
+from .module import Buffer, Module, ModuleOfCpp, Parameter, summary  # noqa: F401
+from .activation import (  # noqa: F401
+    CELU, ELU, GELU, GLU, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, LogSigmoid, LogSoftmax, Mish, PReLU, ReLU, ReLU6, RReLU,
+    SELU, Sigmoid, SiLU, Softmax, Softmin, Softplus, Softshrink, Softsign, Tanh, Tanhshrink, Threshold)
+from .attention import (  # noqa: F401
+    MultiheadAttention, Transformer, TransformerDecoder, TransformerDecoderLayer, TransformerEncoder, TransformerEncoderLayer)
+from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential  # noqa: F401
+from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d  # noqa: F401
+from .dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d  # noqa: F401
+from .embedding import Embedding, EmbeddingBag  # noqa: F401
+from .images import (  # noqa: F401
+    ChannelShuffle, CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, Fold, PixelShuffle, PixelUnshuffle, ReflectionPad1d,
+    ReflectionPad2d, ReplicationPad1d, ReplicationPad2d, Unfold, ZeroPad1d, ZeroPad2d)
+from .linear import Bilinear, Flatten, Identity, Linear, Unflatten  # noqa: F401
+from .loss import (  # noqa: F401
+    BCELoss, BCEWithLogitsLoss, CosineEmbeddingLoss, CosineSimilarity, CrossEntropyLoss, CTCLoss, GaussianNLLLoss, HingeEmbeddingLoss,
+    HuberLoss, KLDivLoss, L1Loss, MarginRankingLoss, MSELoss, MultiLabelMarginLoss, MultiLabelSoftMarginLoss, MultiMarginLoss, NLLLoss,
+    PairwiseDistance, PoissonNLLLoss, SmoothL1Loss, SoftMarginLoss, TripletMarginLoss, TripletMarginWithDistanceLoss)
+from .norm import (  # noqa: F401
+    BatchNorm, BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, InstanceNorm1d, InstanceNorm2d, LayerNorm, LocalResponseNorm, RMSNorm)
+from .pooling import (  # noqa: F401
+    AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveMaxPool1d, AdaptiveMaxPool2d, AvgPool1d, AvgPool2d, AvgPool3d, MaxPool1d, MaxPool2d,
+    MaxPool3d, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d)
+from .recurrent import GRU, GRUCell, LSTM, LSTMCell, RNN, RNNCell  # noqa: F401
+from . import parallel, parameter, utils  # noqa: F401
+from .parallel import DataParallel  # noqa: F401
 
-globals().update({name: value for name, value in vars(_tenon._nn).items()
-                  if not name.startswith("_") and name not in ("functional", "init")})
-from . import functional, init  # noqa: E402,F401
-from .module import Buffer, Module, ModuleDict, ModuleList, Parameter, ParameterDict, ParameterList, Sequential  # noqa: E402,F401
-from .layers import (  # noqa: E402,F401
-    AdaptiveMaxPool1d, AdaptiveMaxPool2d, AlphaDropout, Bilinear, ChannelShuffle, Dropout1d, Dropout2d, EmbeddingBag, GRUCell, LogSoftmax, LSTMCell, PReLU, RNNCell,
-    Unflatten, UpsamplingBilinear2d, UpsamplingNearest2d, summary)
-from .loss_layers import (  # noqa: E402,F401
-    CTCLoss, GaussianNLLLoss, KLDivLoss, MultiLabelMarginLoss, MultiLabelSoftMarginLoss, PoissonNLLLoss, TripletMarginWithDistanceLoss)
-from .activations import (  # noqa: E402,F401
-    CELU, GLU, SELU, CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, CosineSimilarity, Fold, Hardshrink,
-    Hardsigmoid, Hardtanh, InstanceNorm1d, InstanceNorm2d, LocalResponseNorm, LogSigmoid, PairwiseDistance, PixelShuffle, PixelUnshuffle, ReflectionPad1d,
-    ReflectionPad2d, ReLU6, ReplicationPad1d, ReplicationPad2d, RReLU, Softmin, Softshrink, Softsign, Tanhshrink, Threshold,
-    Transformer, Unfold, ZeroPad1d, ZeroPad2d)
-from . import parallel, parameter, utils  # noqa: E402,F401
-from .parallel import DataParallel  # noqa: E402,F401
+KvCache, RotaryEmbedding = _tenon._models.KvCache, _tenon._models.RotaryEmbedding
+load_module, save_module = _tenon._nn.load_module, _tenon._nn.save_module
 
 
 def __getattr__(name):

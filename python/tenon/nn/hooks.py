@@ -1,10 +1,7 @@
-"""Hooks of modules: functions that are called before and behind forward(), and in the backward pass.
+"""Hooks of modules: functions that are called before and after forward(), and in the backward pass.
 
-A class of modules looks for hooks, and for a forward() that was assigned to a module, once one of its modules has got
-one: others cost nothing.
+A call of a module that has some runs them; the library looks.
 """
-
-import functools
 
 from .. import _tenon
 from ..autograd import Function
@@ -100,7 +97,8 @@ class _Backward:
         return grads
 
 
-def _run(self, call, hooks, args, kwargs):
+def _run(self, hooks, args, kwargs):
+    hooks, kwargs = list(hooks), kwargs or {}
     for hook in hooks:
         if hook.kind != "before":
             continue
@@ -115,7 +113,7 @@ def _run(self, call, hooks, args, kwargs):
     backward = _Backward(self, in_backward) if in_backward else None
     if backward:
         args = backward.inputs(args)
-    result = call(self, *args, **kwargs)
+    result = self.forward(*args, **kwargs)
     for hook in hooks:
         if hook.kind != "behind":
             continue
@@ -125,28 +123,10 @@ def _run(self, call, hooks, args, kwargs):
     return backward.results(result) if backward else result
 
 
-call_forward = _tenon._nn.Module.__call__
-
-
-def _looks_for_hooks(call):
-    @functools.wraps(call)
-    def looking(self, *args, **kwargs):
-        attributes = self.__dict__
-        hooks, now = attributes.get("_hooks"), call_forward if "forward" in attributes else call
-        return _run(self, now, list(hooks), args, kwargs) if hooks else now(self, *args, **kwargs)
-
-    looking._looks_for_hooks = True
-    return looking
-
-
-def look(kind):
-    """From now on a class of modules looks for hooks, and for a forward() that a module was given."""
-    if not getattr(kind.__call__, "_looks_for_hooks", False):
-        kind.__call__ = _looks_for_hooks(kind.__call__)
+_tenon._nn._set_hook_runner(_run)
 
 
 def _register(module, hook, first):
-    look(type(module))
     hooks = module.__dict__.setdefault("_hooks", [])
     hooks.insert(0 if first else len(hooks), hook)
     return RemovableHandle(hooks, hook)

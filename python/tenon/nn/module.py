@@ -1,21 +1,18 @@
-"""Module, whose attributes are its parameters and the modules below it, and the containers.
+"""Module, whose attributes are its parameters and the modules below it.
 
-The class is C++'s own. A class of Python's that derives from it is a module for everything in the library.
+Tensors and modules that are assigned are known to a module of C++ under the same names: state dicts, to(), freeze(),
+optimizers, names in errors and captured functions are the library's. Everything else is an attribute like any other;
+where a layer's __constants__ name it, captured functions notice that it was set.
 """
 
-import ast
 import collections
 import copy
 import functools
-import gc
-import inspect
-import re
 
 from .. import _tenon
-from .. import signatures
-from . import hooks, reductions, settings
+from . import hooks
 
-Module = _tenon._nn.Module
+_Native = _tenon._nn._Module
 Tensor = _tenon.Tensor
 
 
@@ -57,167 +54,6 @@ def _nothing():
 
 _tenon._nn._set_parameter_type(Parameter)
 
-_make = Module.__init__
-_is_property = {}
-
-
-def _init(self):
-    _make(self, type(self).__name__)
-
-
-def _member(kind, name):
-    """Whether an attribute of the class itself, such as Linear.weight, takes the value."""
-    key = (kind, name)
-    if key not in _is_property:
-        _is_property[key] = isinstance(getattr(kind, name, None), property)
-    return _is_property[key]
-
-
-_arguments = {}  # of the layers of C++
-
-
-@functools.cache
-def _layer_of(kind):
-    """The class of C++ that a layer is of, or None."""
-    return next((cls for cls in kind.__mro__ if cls in _arguments), None)
-
-
-def _setattr(self, name, value):
-    if not _member(type(self), name):
-        layer = _layer_of(type(self))
-        if layer is not None and name in _arguments[layer]:
-            return settings.set_attribute(self, layer, _arguments[layer], name, value)
-        if name == "forward":
-            hooks.look(type(self))
-            if _tenon._nn._is_made(self):
-                settings.tell_captured_functions(self)
-        if isinstance(value, Parameter):
-            _check(self)
-            self._set_parameter(name, value)
-        elif isinstance(value, Module):
-            _check(self)
-            self._set_module(name, value)
-        elif isinstance(value, Buffer):
-            if isinstance(self.__dict__.get(name), (Parameter, Module)):
-                self._remove(name)
-            return self.register_buffer(name, value, value.persistent)
-        else:
-            if settings.is_other_setting(self, name, value) and _tenon._nn._is_made(self):
-                settings.tell_captured_functions(self)
-            known = self.__dict__.get(name)
-            if isinstance(known, Tensor) and name in self.__dict__.get("_buffer_names", ()):
-                if value is not None and not isinstance(value, Tensor):
-                    raise TypeError(f"the buffer {name} is a tensor, not {type(value).__name__}")
-                self._set_buffer(name, value, self.__dict__["_buffer_names"][name])
-            elif isinstance(known, (Parameter, Module)):
-                if isinstance(known, Parameter) and isinstance(value, Tensor):
-                    raise TypeError(f"the parameter {name} can be replaced by a Parameter or None, not by a plain tensor")
-                self._remove(name)
-    object.__setattr__(self, name, value)
-
-
-class _Listed(list):
-    """The modules of a list inside of a layer of C++."""
-
-
-def _getattr(self, name):
-    """Modules and parameters inside of a layer of C++: encoder.layers[0].self_attn, lstm.weight_ih_l0."""
-    if not name.startswith("_") and _layer_of(type(self)) is not None:
-        try:
-            children = self._named_children()
-        except TypeError:  # it is not made yet
-            children = ()
-        for key, child in children:
-            if key == name:
-                below = child._named_children()
-                is_list = type(child) is Module and below and all(one.isdigit() for one, _ in below)
-                return _Listed(one for _, one in below) if is_list else child
-        for key, parameter in _all_named_parameters(self) if children != () else ():
-            if key == name:
-                return parameter
-    raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-
-
-def _check(self):
-    if not _tenon._nn._is_made(self):
-        raise AttributeError(f"call super().__init__() in {type(self).__name__}.__init__ before giving it members")
-
-
-def _delattr(self, name):
-    if isinstance(self.__dict__.get(name), (Tensor, Module)):
-        self._remove(name)
-    object.__delattr__(self, name)
-
-
-def _register_parameter(self, name, parameter):
-    """The same as assigning an attribute."""
-    setattr(self, name, parameter)
-
-
-def _register_buffer(self, name, tensor, persistent=True):
-    """A tensor that belongs to the module and is not trained; persistent: part of state dicts."""
-    _check(self)
-    self._set_buffer(name, tensor, persistent)
-    self.__dict__.setdefault("_buffer_names", {})[name] = persistent
-    if tensor is not None:
-        _tenon._nn._make_known(tensor)
-    object.__setattr__(self, name, tensor)
-
-
-def _add_module(self, name, module):
-    """The same as assigning an attribute."""
-    setattr(self, name, module)
-
-
-def _get_submodule(self, target):
-    """The module of a dotted name."""
-    found = self
-    for name in target.split(".") if target else ():
-        below = getattr(found, name, None)
-        found = below if isinstance(below, Module) else dict(found._named_children()).get(name)  # inside of a layer of C++
-        if found is None:
-            raise AttributeError(f"{type(self).__name__} has no module {target!r}")
-    return found
-
-
-def _member_of(self, target, kind, what):
-    above, _, name = target.rpartition(".")
-    found = getattr(_get_submodule(self, above), name, None)
-    if not isinstance(found, kind):
-        raise AttributeError(f"{type(self).__name__} has no {what} {target!r}")
-    return found
-
-
-_Keys = collections.namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")
-_load = Module.load_state_dict
-
-
-def _load_state_dict(self, state_dict, strict=True, assign=False):
-    """Copies values in by name; returns the names that were missing and those that were unexpected."""
-    missing, unexpected = _load(self, state_dict, strict, assign)
-    if not strict:  # one tensor of several names is missing under each that is not there
-        missing = [name for name in self.state_dict() if name not in state_dict]
-    return _Keys(missing, unexpected)
-
-
-def _to(self, *args, device=None, dtype=None, non_blocking=False):
-    """Moves all parameters and buffers, or converts the floating-point ones."""
-    for arg in args:
-        if isinstance(arg, _tenon.dtype):
-            dtype = arg
-        else:
-            device = arg
-    self._to(device, dtype)
-    return self
-
-
-def _apply(self, function):
-    """Calls a function with every module, those below first."""
-    for _, child in self._named_children():
-        child.apply(function)
-    function(self)
-    return self
-
 
 class _Many(list):
     """A list that next() takes from, as from PyTorch's generators."""
@@ -234,621 +70,330 @@ def _named(found, prefix, recurse):
     return _Many((before + name, one) for name, one in found if recurse or "." not in name)
 
 
-_all_parameters = Module.parameters
-_all_named_parameters, _all_named_buffers = Module.named_parameters, Module.named_buffers
-
-
-def _parameters(self, recurse=True):
-    """All parameters, or those of this module alone."""
-    return _Many(_all_parameters(self) if recurse else (one for _, one in self.named_parameters(recurse=False)))
-
-
 def _under_every_name(module, path=""):
     """Parameters under each of their names."""
-    found = [(path + name, one) for name, one in _all_named_parameters(module) if "." not in name]
+    found = [(path + name, one) for name, one in module._named_parameters() if "." not in name]
     for name, child in module._named_children():
         found += _under_every_name(child, f"{path}{name}.")
     return found
 
 
-def _named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
-    """Dotted names and parameters, own ones before those of modules below; without remove_duplicate under each name."""
-    return _named(_all_named_parameters(self) if remove_duplicate else _under_every_name(self), prefix, recurse)
+def _is_same(now, value):
+    return now is value or (type(now) is type(value) and isinstance(now, (bool, int, float, str, tuple)) and now == value)
 
 
-def _buffers(self, recurse=True):
-    """All buffers, or those of this module alone."""
-    return _Many(one for _, one in self.named_buffers(recurse=recurse))
+IncompatibleKeys = collections.namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")
+_SKIPPED = ("_extras", "_inside", "_buffer_names")  # what a copy makes anew
 
 
-def _named_buffers(self, prefix="", recurse=True):
-    """Dotted names and buffers."""
-    return _named(settings.without_marks(_all_named_buffers(self)), prefix, recurse)
-
-
-def _modules_below(self):
-    return _Many(module for _, module in self._named_modules())
-
-
-def _children(self):
-    return _Many(module for _, module in self._named_children())
-
-
-def _sizes_of(module):
-    """What a layer inside of another was made with, as its tensors show it."""
-    weight = dict(_all_named_parameters(module)).get("weight")
-    if weight is None:
-        return ()
-    shape, name = tuple(weight.shape), type(module).__name__
-    if name in ("Conv1d", "Conv2d", "Conv3d"):
-        return shape[1], shape[0], shape[2:]
-    return {"Linear": shape[::-1], "Embedding": shape, "LayerNorm": (shape,), "RMSNorm": (shape,), "BatchNorm1d": shape,
-            "BatchNorm2d": shape, "BatchNorm3d": shape}.get(name, ())
-
-
-def _repr(self):
-    def lines(module, indent):
-        children = module._named_children()
-        name = module._type_name if type(module) is Module else type(module).__name__
-        if not children:
-            extra = module.extra_repr()
-            if extra:
-                inner = f"\n{indent}  ".join(("", *extra.split("\n"))) + f"\n{indent}" if "\n" in extra else extra
-                return f"{name}({inner})"
-            _, args, kwargs = module.__dict__.get("_made_with", (None, _sizes_of(module), {}))
-            given = [repr(arg) for arg in args] + [f"{key}={value!r}" for key, value in kwargs.items()]
-            return f"{name}({', '.join(given)})"
-        inner = "".join(f"\n{indent}  ({key}): {lines(child, indent + '  ')}" for key, child in children)
-        return f"{name}({inner}\n{indent})"
-
-    return lines(self, "")
-
-
-def _forward(self, *args, **kwargs):
-    raise NotImplementedError(f"{type(self).__name__} has no forward()")
-
-
-def _init_subclass(cls, **kwargs):
-    super(Module, cls).__init_subclass__(**kwargs)
-    if "forward" in vars(cls) and "__call__" not in vars(cls):
-        cls.__call__ = hooks.call_forward  # that of a layer of C++ computes what the layer does
-
-
-def _arguments_of(layer):
-    """Names and defaults of a constructor of C++'s, which the first line of its docstring has."""
-    line = (layer.__init__.__doc__ or "").split("\n", 1)[0]
-    found = []
-    for name, default in re.findall(r"(\w+): [\w.\[\], ]+?(?: = ([^,]+))?(?=, \w+:|\) -> None$)", line):
-        try:
-            found.append((name, ast.literal_eval(default) if default else None))
-        except (SyntaxError, ValueError):
-            found.append((name, None))
-    return found[1:]  # behind self
-
-
-def _as_pytorch_shows(layer, name, value):
-    """Sizes of convolutions and norms are tuples."""
-    if not isinstance(value, int):
-        return value
-    if name == "normalized_shape":
-        return (value,)
-    if layer.__name__.startswith("Conv") and name in ("kernel_size", "stride", "padding", "dilation", "output_padding"):
-        return (value,) * int(layer.__name__[-2])
-    return value
-
-
-def _remember(layer):
-    """A layer of C++ remembers what it was made with: for copies, to show it, and as attributes."""
-    make = layer.__init__
-    written = _arguments_of(layer)
-    order = [name for name, _ in written if name != "inplace"]
-    arguments = [(name, default) for name, default in written
-                 if not hasattr(layer, name) and name not in ("device", "dtype", "generator", "inplace")]
-    has_padding_mode = layer.__name__ in ("Conv1d", "Conv2d", "Conv3d")
-    if has_padding_mode:
-        arguments.append(("padding_mode", "zeros"))
-    place = settings.INPLACE.get(layer.__name__)
-    if place is not None:
-        order.insert(place, "inplace")
-        arguments.append(("inplace", False))
-    _arguments[layer] = [name for name in order if not hasattr(layer, name) and name not in ("device", "dtype", "generator")]
-    if has_padding_mode:
-        _arguments[layer].append("padding_mode")
-
-    @functools.wraps(make)
-    def init(self, *args, **kwargs):
-        inplace = False
-        if place is not None:
-            inplace = kwargs.get("inplace", False)
-            if len(args) == place + 1 and not isinstance(args[place], _tenon.Generator):
-                args, inplace = args[:place], bool(args[place])
-            kwargs = {name: value for name, value in kwargs.items() if name != "inplace"}
-        if "size_average" in kwargs or "reduce" in kwargs:
-            kwargs = reductions.in_words_of_today(kwargs)
-        padding_mode = kwargs.pop("padding_mode", "zeros") if has_padding_mode else "zeros"
-        if padding_mode != "zeros":
-            settings.check_padding_mode(layer, padding_mode)
-        make(self, *args, **kwargs)
-        if inplace:
-            kwargs["inplace"] = True
-            settings.reads_attributes(self, layer)
-        if padding_mode != "zeros":
-            kwargs["padding_mode"] = padding_mode
-            settings.reads_attributes(self, layer)
-        self.__dict__.setdefault("_made_with", (layer, args, kwargs))
-        given = {**dict(zip(order, args)), **kwargs}
-        for name, default in arguments:
-            self.__dict__.setdefault(name, _as_pytorch_shows(layer, name, given.get(name, default)))
-        if "kernel_size" in self.__dict__ and self.__dict__.get("stride") is None:  # windows of pooling that touch
-            self.__dict__["stride"] = self.__dict__["kernel_size"]
-
-    has_reduction = "reduction" in order
-    more = {**({"padding_mode": "zeros"} if has_padding_mode else {}), **({"inplace": False} if place is not None else {}),
-            **({"size_average": None, "reduce": None} if has_reduction else {})}
-    init.__signature__ = signatures.of_docstring(make.__doc__, **more)
-    layer.__init__ = init
-    if layer.forward is Module.forward:  # for the super().forward() of a class that derives from it
-        layer.forward = layer.__call__
-    if layer.__name__.startswith(_WITH_PARAMETERS):
-        layer.reset_parameters = _reset_parameters
-    if layer.__name__ in ("RNN", "LSTM", "GRU"):
-        layer.flatten_parameters = lambda self: None
-
-
-_WITH_PARAMETERS = ("Linear", "Embedding", "LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm", "Conv", "RNN", "LSTM", "GRU")
-
-
-def _reset_parameters(self):
-    """Draws the parameters anew, as when the layer was made."""
-    layer, args, kwargs = self.__dict__["_made_with"]
-    fresh = layer(*args, **kwargs).state_dict()
-    self.load_state_dict({name: value.to(device=now.device, dtype=now.dtype)
-                          for (name, now), value in zip(self.state_dict().items(), fresh.values())})
-
-
-def _from_pretrained(cls, embeddings, freeze=True, padding_idx=None):
-    """An Embedding with the rows of a matrix; freeze: they are not trained."""
-    if embeddings.ndim != 2:
-        raise ValueError(f"a matrix of embeddings is needed, not {tuple(embeddings.shape)}")
-    made = cls(*embeddings.shape, padding_idx=padding_idx, device=embeddings.device, dtype=embeddings.dtype)
-    made.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
-    return made
-
-
-_tenon._nn.Embedding.from_pretrained = classmethod(_from_pretrained)
-
-
-def _copy_members(self, made, memo):
-    """The tensors of a layer of C++, and those of the modules inside of it."""
-    parameters, modules = dict(_all_named_parameters(self)), dict(made._named_modules())
-    others = {}
-    for name, value in self.state_dict().items():
-        if name.split(".")[0] in self.__dict__:
-            continue
-        path, _, member = name.rpartition(".")
-        place = modules[path] if path else made
-        if not _member(type(place), member):  # no attribute: weights of recurrent layers
-            others[name] = value.detach().clone()
-        elif name in parameters:
-            copied = copy.deepcopy(parameters[name], memo)
-            if not isinstance(copied, Parameter):  # a frozen one
-                copied = memo[id(parameters[name])] = Parameter(copied, requires_grad=False)
-            setattr(place, member, copied)
-        else:
-            getattr(place, member).data = value.detach().clone()
-    if others:
-        made.load_state_dict(others, strict=False, assign=True)
-        for name, parameter in made.named_parameters():
-            if name in others:
-                parameter.requires_grad_(parameters[name].requires_grad)
-
-
-def _deepcopy(self, memo):
-    """A module with parameters of its own, of the same values; what was one parameter is one again."""
-    kind = type(self)
-    if "_made_with" in self.__dict__:
-        layer, args, kwargs = self.__dict__["_made_with"]
-        made = kind.__new__(kind)
-        layer.__init__(made, *args, **kwargs)
-    elif any(cls.__module__.startswith("tenon._tenon") and cls not in (Module, _tenon._nn.Layer) for cls in kind.__mro__):
-        raise TypeError(f"a {kind.__name__} cannot be copied; save it and load it")
-    else:
-        made = kind.__new__(kind)
-        _make(made, kind.__name__)
-    memo[id(self)] = made
-    buffers, arguments = self.__dict__.get("_buffer_names", {}), _arguments.get(_layer_of(kind), ())
-    for name, value in list(self.__dict__.items()):
-        if name in ("_extras", "_made_with", "_buffer_names") or name.startswith(("_kept_", "_captured_")):
-            continue
-        if isinstance(value, settings.Forward):
-            continue
-        if name in buffers:
-            made.register_buffer(name, copy.deepcopy(value, memo), buffers[name])
-        elif name in arguments and isinstance(value, Tensor):
-            made.__dict__[name] = copy.deepcopy(value, memo)
-        else:
-            setattr(made, name, copy.deepcopy(value, memo))
-    if isinstance(made, (ModuleList, ModuleDict)):
-        made._mark_as_list()
-    if "_made_with" in self.__dict__:
-        _copy_members(self, made, memo)
-    made.train(self.training)
-    return made
-
-
-def _remade(kind, made_with):
-    """An object of a class of modules as its own constructor has not seen it."""
-    made = kind.__new__(kind)
-    if made_with is None:
-        _make(made, kind.__name__)
-    else:
-        layer, args, kwargs = made_with
-        layer.__init__(made, *args, **kwargs)
-    return made
-
-
-def _reduce(self, _protocol):
-    """For pickle: what it was made with, its attributes, and the tensors of a layer of C++."""
-    kind, made_with = type(self), self.__dict__.get("_made_with")
-    if made_with is None and any(cls.__module__.startswith("tenon._tenon") and cls not in (Module, _tenon._nn.Layer)
-                                 for cls in kind.__mro__):
-        raise TypeError(f"a {kind.__name__} cannot be pickled; save it and load it")
-    skipped = ("_extras", "_made_with", "_buffer_names", "_hooks")
-    attributes = {name: value for name, value in self.__dict__.items()
-                  if name not in skipped and not name.startswith(("_kept_", "_captured_")) and not isinstance(value, settings.Forward)}
-    members = {}
-    if made_with is not None:
-        for name, value in self.state_dict().items():
-            if name.split(".")[0] not in attributes:
-                members[name] = getattr(self, name) if _member(kind, name) else value.detach().clone()
-    state = {"attributes": attributes, "buffers": self.__dict__.get("_buffer_names", {}), "members": members,
-             "training": self.training}
-    return _remade, (kind, made_with), state
-
-
-def _setstate(self, state):
-    arguments = _arguments.get(_layer_of(type(self)), ())
-    for name, value in state["attributes"].items():
-        if name in state["buffers"]:
-            self.register_buffer(name, value, state["buffers"][name])
-        elif name in arguments and isinstance(value, Tensor):
-            self.__dict__[name] = value
-        else:
-            setattr(self, name, value)
-    others = {}
-    for name, value in state["members"].items():
-        if not _member(type(self), name):
-            others[name] = value
-        elif isinstance(value, Parameter):
-            setattr(self, name, value)
-        else:
-            getattr(self, name).data = value
-    if others:
-        self.load_state_dict(others, strict=False)
-    if isinstance(self, (ModuleList, ModuleDict)):
-        self._mark_as_list()
-    self.train(state["training"])
-
-
-Module.__init__ = _init
-Module.__init_subclass__ = classmethod(_init_subclass)
-Module.__deepcopy__ = _deepcopy
-Module.__setattr__ = _setattr
-Module.__getattr__ = _getattr
-Module.__reduce_ex__ = _reduce
-Module.__setstate__ = _setstate
-Module.__delattr__ = _delattr
-Module.__repr__ = _repr
-Module.register_parameter = _register_parameter
-Module.register_buffer = _register_buffer
-Module.add_module = Module.register_module = _add_module
-Module.to = _to
-Module.cpu = lambda self: self.to("cpu")
-Module.float = lambda self: self.to(_tenon.float32)
-Module.half = lambda self: self.to(_tenon.float16)
-Module.bfloat16 = lambda self: self.to(_tenon.bfloat16)
-Module.double = lambda self: self.to(_tenon.float64)
-Module.apply = _apply
-Module.cuda = lambda self, device=None: self.to("cuda" if device is None or isinstance(device, int) else device)
-Module.extra_repr = lambda self: ""
-Module.get_submodule = _get_submodule
-Module.get_parameter = lambda self, target: _member_of(self, target, Parameter, "parameter")
-Module.get_buffer = lambda self, target: _member_of(self, target, Tensor, "buffer")
-Module.load_state_dict = _load_state_dict
-Module.parameters = _parameters
-Module.named_parameters = _named_parameters
-Module.buffers = _buffers
-Module.named_buffers = _named_buffers
-Module.modules = _modules_below
-Module.named_modules = lambda self: _Many(self._named_modules())
-Module.children = _children
-Module.named_children = lambda self: _Many(self._named_children())
-Module.forward = _forward
-Module.register_forward_hook = hooks.register_forward_hook
-Module.register_forward_pre_hook = hooks.register_forward_pre_hook
-Module.register_full_backward_hook = hooks.register_full_backward_hook
-
-
-def _settle_collection():
-    """Python may show the garbage collector the attributes of a subclass's objects by itself."""
-    class Probe(Module):
-        pass
-
-    probe = Probe()
-    probe.attribute = None
-    attributes = probe.__dict__
-    shown = sum(one is attributes for one in gc.get_referents(probe))
-    _tenon._nn._set_python_shows_dicts(shown > 1)
-
-
-_settle_collection()
-
-
-def _checked_module(self, module):
-    if module is None and isinstance(self, ModuleList):  # a place that is empty, as PyTorch has it
-        return module
-    if not isinstance(module, Module):
-        what = f"the class {module.__name__}" if isinstance(module, type) else type(module).__name__
-        raise TypeError(f"a {type(self).__name__} holds modules, not {what}")
-    return module
-
-
-class _InOrder(Module):
-    """What Sequential and ModuleList share: modules in order, under the names 0, 1, ... or those that were given."""
-
-    def append(self, module):
-        name = len(self._order)
-        while str(name) in self.__dict__:
-            name += 1
-        setattr(self, str(name), _checked_module(self, module))
-        self._order.append(module)
-        return self
-
-    def extend(self, modules):
-        for module in modules:
-            self.append(module)
-        return self
-
-    def insert(self, index, module):
-        order = list(self._order)
-        order.insert(index, _checked_module(self, module))
-        self._set_order(order)
-        return self
-
-    def pop(self, key=-1):
-        module = self._order[key]
-        del self[key]
-        return module
-
-    def _set_order(self, order):
-        for name in self._names():
-            delattr(self, name)
-        self._order = []
-        self.extend(order)
-
-    def _names(self):
-        """Names in the order of the modules."""
-        return [name for name, value in self.__dict__.items() if isinstance(value, Module) or (name.isdigit() and value is None)]
-
-    def __len__(self):
-        return len(self._order)
-
-    def __iter__(self):
-        return iter(self._order)
-
-    def __getitem__(self, i):
-        return type(self)._of(self._order[i]) if isinstance(i, slice) else self._order[i]
-
-    def __setitem__(self, i, module):
-        place = range(len(self._order))[i]
-        setattr(self, self._names()[place], _checked_module(self, module))
-        self._order[place] = module
-
-    def __delitem__(self, i):
-        order = list(self._order)
-        del order[i]
-        self._set_order(order)
-
-    def __iadd__(self, modules):
-        return self.extend(modules)
-
-
-class Sequential(_InOrder):
-    """Modules, each applied to the result of the one before.
+class Module(_Native):
+    """What layers and models derive from.
 
     >>> from tenon import nn, ones
-    >>> nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))(ones(3, 2)).shape
-    (3, 1)
+    >>> class Twice(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = nn.Linear(3, 3)
+    ...     def forward(self, x):
+    ...         return self.layer(self.layer(x))
+    >>> Twice()(ones(2, 3)).shape
+    (2, 3)
     """
 
-    def __init__(self, *modules):
-        super().__init__()
-        named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
-        order = []
-        for name, module in named:
-            setattr(self, str(name), _checked_module(self, module))
-            order.append(module)
-        self._order = order
+    __constants__ = ()  # attributes that forward() reads: captured functions notice when one is set
+    _library_kind = ""  # "list": its name stands before those of its modules in errors; "linear": LoRA can correct it
 
-    def __add__(self, other):
-        if not isinstance(other, Sequential):
-            raise ValueError(f"a Sequential and another go together, not {type(other).__name__}")
-        return Sequential(*self, *other)
+    def __init__(self):
+        pass
 
-    @staticmethod
-    def _of(modules):
-        return Sequential(*modules)
+    def forward(self, *args, **kwargs):
+        raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
-    def forward(self, input):
-        for module in self._order:
-            input = module(input)
-        return input
+    # ---- attributes ----
 
+    def __setattr__(self, name, value):
+        attributes = self.__dict__
+        known = attributes.get(name)
+        if isinstance(value, (Tensor, _Native)) or isinstance(known, (Tensor, _Native)):
+            if self._set_member(name, known, value):
+                return
+        elif (name in self.__constants__ and name in attributes and not _is_same(known, value)) or name == "forward":
+            self._note_change()
+        object.__setattr__(self, name, value)
 
-class ModuleList(_InOrder):
-    """Modules in order, or None in the place of one; it is not called itself."""
+    def _set_member(self, name, known, value):
+        """Tells the library of a tensor or a module; True where register_buffer() has done all."""
+        if isinstance(value, Parameter):
+            self._set_parameter(name, value)
+        elif isinstance(value, _Native):
+            self._set_module(name, value)
+        elif isinstance(value, Buffer):
+            if isinstance(known, (Parameter, _Native)):
+                self._remove(name)
+            self.register_buffer(name, value, value.persistent)
+            return True
+        elif isinstance(known, Parameter) and isinstance(value, Tensor):
+            raise TypeError(f"the parameter {name} can be replaced by a Parameter or None, not by a plain tensor")
+        elif name in self.__dict__.get("_buffer_names", ()):
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"the buffer {name} is a tensor, not {type(value).__name__}")
+            self._set_buffer(name, value, self.__dict__["_buffer_names"][name])
+        elif isinstance(known, (Parameter, _Native)):
+            self._remove(name)
+        return False
 
-    def __init__(self, modules=()):
-        super().__init__()
-        self._mark_as_list()
-        self._order = []
-        self.extend(modules)
+    def __delattr__(self, name):
+        if isinstance(self.__dict__.get(name), (Tensor, _Native)):
+            self._remove(name)
+        object.__delattr__(self, name)
 
-    def __add__(self, other):
-        return ModuleList([*self, *other])
+    def register_parameter(self, name, parameter):
+        """The same as assigning an attribute."""
+        setattr(self, name, parameter)
 
-    @staticmethod
-    def _of(modules):
-        return ModuleList(modules)
+    def register_buffer(self, name, tensor, persistent=True):
+        """A tensor that belongs to the module and is not trained; persistent: part of state dicts."""
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"the buffer {name} is a tensor or None, not {type(tensor).__name__}")
+        self._set_buffer(name, tensor, persistent)
+        self.__dict__.setdefault("_buffer_names", {})[name] = persistent
+        if tensor is not None:
+            _tenon._nn._make_known(tensor)
+        object.__setattr__(self, name, tensor)
 
+    def add_module(self, name, module):
+        """The same as assigning an attribute."""
+        setattr(self, name, module)
 
-class _ByName(Module):
-    """Modules or parameters by names, in the order in which they came."""
+    register_module = add_module
 
-    def __init__(self, members=None):
-        super().__init__()
-        self._named = {}
-        if members is not None:
-            self.update(members)
+    def get_submodule(self, target):
+        """The module of a dotted name."""
+        found = self
+        for name in target.split(".") if target else ():
+            found = dict(found._named_children()).get(name)
+            if found is None:
+                raise AttributeError(f"{type(self).__name__} has no module {target!r}")
+        return found
 
-    def update(self, members):
-        if not hasattr(members, "items") and not hasattr(members, "__iter__"):
-            raise TypeError(f"a {type(self).__name__} takes a dict or pairs of names and values, not {type(members).__name__}")
-        for name, member in members.items() if hasattr(members, "items") else members:
-            self[name] = member
+    def _member(self, target, kind, what):
+        above, _, name = target.rpartition(".")
+        found = getattr(self.get_submodule(above), name, None)
+        if not isinstance(found, kind):
+            raise AttributeError(f"{type(self).__name__} has no {what} {target!r}")
+        return found
 
-    def __setitem__(self, name, member):
-        if not isinstance(name, str):
-            raise TypeError(f"names of a {type(self).__name__} are texts, not {type(name).__name__}")
-        member = self._checked(member)
-        setattr(self, name, member)
-        self._named[name] = member
+    def get_parameter(self, target):
+        """The parameter of a dotted name."""
+        return self._member(target, Parameter, "parameter")
 
-    def __getitem__(self, name):
-        return self._named[name]
+    def get_buffer(self, target):
+        """The buffer of a dotted name."""
+        return self._member(target, Tensor, "buffer")
 
-    def __delitem__(self, name):
-        del self._named[name]
-        delattr(self, name)
+    # ---- all of a kind ----
 
-    def pop(self, name):
-        member = self[name]
-        del self[name]
-        return member
+    def parameters(self, recurse=True):
+        """All parameters, or those of this module alone."""
+        return _Many(self._parameters() if recurse else (one for _, one in self.named_parameters(recurse=False)))
 
-    def clear(self):
-        for name in list(self._named):
-            del self[name]
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        """Dotted names and parameters, own ones before those of modules below; without remove_duplicate under each name."""
+        return _named(self._named_parameters() if remove_duplicate else _under_every_name(self), prefix, recurse)
 
-    def __len__(self):
-        return len(self._named)
+    def buffers(self, recurse=True):
+        """All buffers, or those of this module alone."""
+        return _Many(one for _, one in self.named_buffers(recurse=recurse))
 
-    def __iter__(self):
-        return iter(self._named)
+    def named_buffers(self, prefix="", recurse=True):
+        """Dotted names and buffers."""
+        return _named(self._named_buffers(), prefix, recurse)
 
-    def __contains__(self, name):
-        return name in self._named
+    def modules(self):
+        """This module and all below it."""
+        return _Many(module for _, module in self.named_modules())
 
-    def keys(self):
-        return self._named.keys()
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """The same with their dotted names; a module of several names stands under its first, or under each."""
+        found, seen, waiting = _Many(), set() if memo is None else memo, [(prefix, self)]
+        while waiting:
+            name, module = waiting.pop()
+            if remove_duplicate and module in seen:
+                continue
+            seen.add(module)
+            found.append((name, module))
+            waiting += [(f"{name}.{key}" if name else key, child) for key, child in reversed(module._named_children())]
+        return found
 
-    def items(self):
-        return self._named.items()
+    def children(self):
+        """The modules directly below."""
+        return _Many(module for _, module in self._named_children())
 
-    def values(self):
-        return self._named.values()
+    def named_children(self):
+        """The same with their names."""
+        return _Many(self._named_children())
 
+    def apply(self, fn):
+        """Calls a function with every module, those below first."""
+        for _, child in self._named_children():
+            child.apply(fn)
+        fn(self)
+        return self
 
-class ModuleDict(_ByName):
-    """Modules by names; it is not called itself."""
+    def load_state_dict(self, state_dict, strict=True, assign=False):
+        """Copies values in by name; returns the names that were missing and those that were unexpected."""
+        missing, unexpected = self._load_state_dict(state_dict, strict, assign)
+        if not strict:  # one tensor of several names is missing under each that is not there
+            missing = [name for name in self.state_dict() if name not in state_dict]
+        return IncompatibleKeys(missing, unexpected)
 
-    def __init__(self, modules=None):
-        super().__init__(modules)
-        self._mark_as_list()
+    # ---- dtype and device ----
 
-    def _checked(self, module):
-        return _checked_module(self, module)
+    def to(self, *args, device=None, dtype=None, non_blocking=False):
+        """Moves all parameters and buffers, or converts the floating-point ones."""
+        for arg in args:
+            if isinstance(arg, _tenon.dtype):
+                dtype = arg
+            else:
+                device = arg
+        self._to(device, dtype)
+        return self
 
+    def cpu(self):
+        """Moves it to the host's memory."""
+        return self.to("cpu")
 
-def _as_parameter(value):
-    return value if isinstance(value, Parameter) else Parameter(value)
+    def cuda(self, device=None):
+        """Moves it to the device "cuda"."""
+        return self.to("cuda" if device is None or isinstance(device, int) else device)
 
+    def float(self):
+        """In float32."""
+        return self.to(_tenon.float32)
 
-def _shown_parameters(named):
-    """A line for each: its name, dtype and sizes."""
-    def line(name, one):
-        where = "" if one.device.name == "cpu" else f" ({one.device.name})"
-        return f"  ({name}): Parameter containing: [tenon.{one.dtype.name} of size {'x'.join(map(str, one.shape))}{where}]"
+    def half(self):
+        """In float16."""
+        return self.to(_tenon.float16)
 
-    return "\n".join(line(name, one) for name, one in named)
+    def bfloat16(self):
+        """In bfloat16."""
+        return self.to(_tenon.bfloat16)
 
+    def double(self):
+        """In float64."""
+        return self.to(_tenon.float64)
 
-class ParameterList(Module):
-    """Parameters in order."""
+    # ---- shown, copied, kept in files ----
 
     def extra_repr(self):
-        return _shown_parameters(enumerate(self._order))
+        """What stands in the brackets of a module without modules below."""
+        return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__constants__
+                         if name in self.__dict__ and not (name == "inplace" and not self.inplace))
 
-    def __init__(self, parameters=()):
-        super().__init__()
-        self._order = []
-        self.extend(parameters)
+    def __repr__(self):
+        name = self._type_name if type(self) is ModuleOfCpp else type(self).__name__
+        lines = self.extra_repr().split("\n")
+        if not self._named_children():
+            return f"{name}({lines[0]})" if len(lines) == 1 else "\n  ".join([f"{name}(", *lines]) + "\n)"
+        lines = [line for line in lines if line] if type(self).extra_repr is not Module.extra_repr else []
+        lines += [f"({key}): " + repr(child).replace("\n", "\n  ") for key, child in self._named_children()]
+        return "\n  ".join([f"{name}(", *lines]) + "\n)"
 
-    def append(self, parameter):
-        parameter = _as_parameter(parameter)
-        setattr(self, str(len(self._order)), parameter)
-        self._order.append(parameter)
-        return self
+    def _kept(self):
+        """The attributes that a copy has."""
+        return {name: value for name, value in self.__dict__.items() if name not in _SKIPPED and not name.startswith("_captured_")}
 
-    def extend(self, parameters):
-        for parameter in parameters:
-            self.append(parameter)
-        return self
+    def _restore(self, attributes, buffers, training):
+        for name, value in attributes.items():
+            if name in buffers:
+                self.register_buffer(name, value, buffers[name])
+            else:
+                setattr(self, name, value)
+        self.train(training)
 
-    __iadd__ = extend
+    def __deepcopy__(self, memo):
+        """A module with parameters of its own, of the same values; what was one parameter is one again."""
+        attributes, made = self._kept(), _remade(type(self))
+        memo[id(self)] = made
+        buffers = self.__dict__.get("_buffer_names", {})
+        made._restore({name: copy.deepcopy(value, memo) for name, value in attributes.items()}, buffers, self.training)
+        return made
 
-    def __setitem__(self, i, parameter):
-        place = range(len(self._order))[i]
-        self._order[place] = parameter = _as_parameter(parameter)
-        setattr(self, str(place), parameter)
+    def __reduce_ex__(self, protocol):
+        attributes = {name: value for name, value in self._kept().items() if name != "_hooks"}
+        return _remade, (type(self),), (attributes, self.__dict__.get("_buffer_names", {}), self.training)
 
-    def __len__(self):
-        return len(self._order)
+    def __setstate__(self, state):
+        self._restore(*state)
 
-    def __iter__(self):
-        return iter(self._order)
+    # ---- hooks ----
+
+    register_forward_hook = hooks.register_forward_hook
+    register_forward_pre_hook = hooks.register_forward_pre_hook
+    register_full_backward_hook = hooks.register_full_backward_hook
+
+
+def _remade(kind):
+    """An object of a class of modules as its own constructor has not seen it."""
+    return kind.__new__(kind)
+
+
+class ModuleOfCpp(Module):
+    """A model of C++, and what is inside of one: its members are attributes."""
+
+    _library_kind = "cpp"
+
+    def __getattr__(self, name):
+        if not name.startswith("_"):
+            for key, found in (*self._named_children(), *self._named_parameters(), *self._named_buffers()):
+                if key == name:
+                    return found
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __getitem__(self, i):
-        return self._order[i]
+        return [child for _, child in self._named_children()][i]
 
+    def __len__(self):
+        return len(self._named_children())
 
-class ParameterDict(_ByName):
-    """Parameters by names."""
+    def __bool__(self):
+        return True
+
+    def forward(self, *args, **kwargs):
+        return self._forward_of_library(*args, **kwargs)
 
     def extra_repr(self):
-        return _shown_parameters(self.items())
+        return ", ".join(f"{name}={tuple(one.shape)}" for name, one in self.named_parameters(recurse=False))
 
-    def __init__(self, parameters=None):
-        super().__init__(parameters)
-
-    def _checked(self, parameter):
-        return _as_parameter(parameter)
+    def _kept(self):
+        raise TypeError(f"a {self._type_name} is neither copied nor pickled; save it and load it")
 
 
-def _takes_eps_of_input(layer):
-    """An eps of None, the default, is that of the dtype of what a call is given."""
-    make = layer.__init__
-
-    def init(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
-        make(self, normalized_shape, 2.0**-23 if eps is None else eps, elementwise_affine, device, dtype)
-        if eps is None:
-            settings.reads_attributes(self, layer)
-
-    init.__doc__ = make.__doc__.replace("eps: float = 1e-06", "eps: Optional[float] = None")
-    layer.__init__ = init
+_tenon._nn._set_inside_type(ModuleOfCpp)
+_tenon._models._bind_models(ModuleOfCpp)
 
 
-_takes_eps_of_input(_tenon._nn.RMSNorm)
-for _layer in list(vars(_tenon._nn).values()):
-    if inspect.isclass(_layer) and issubclass(_layer, Module) and _layer is not Module and "__init__" in vars(_layer):
-        _remember(_layer)
+_MOST = 1 << 63, 1 << 16  # sizes are numbers of 64 bits; layers are made one by one
+
+
+def check_sizes(layer, **sizes):
+    """Refuses what is no positive integer."""
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not hasattr(size, "__index__"):
+            raise TypeError(f"{type(layer).__name__}() needs an integer for '{name}', not {type(size).__name__}")
+        if size < 1:
+            raise _tenon.Error(f"[{type(layer).__name__}] {name} must be positive, got {size}")
+        if size >= _MOST[name == "num_layers"]:
+            raise _tenon.Error(f"[{type(layer).__name__}] {name} is too large: {size}")
+
+
+def summary(module, *inputs):
+    """The table of a call with these inputs: what every module gives, its parameters and FLOPs. Nothing is computed.
+
+    >>> from tenon import nn, ones
+    >>> print(nn.summary(nn.Sequential(nn.Linear(2, 4), nn.ReLU()), ones(3, 2)).splitlines()[-1])
+    12 parameters, 12 trainable, 48 bytes; 48 FLOPs
+    """
+    if not isinstance(module, Module):
+        raise TypeError(f"summary() needs a module, not {type(module).__name__}")
+    return module._summary_of_call(lambda: module(*inputs))

@@ -18,11 +18,3 @@ def reduction_of(size_average, reduce, reduction):
     if size_average is None and reduce is None:
         return reduction
     return "none" if reduce is False else "sum" if size_average is False else "mean"
-
-
-def in_words_of_today(settings):
-    """Settings of a loss with `reduction` in the place of `size_average` and `reduce`."""
-    settings = dict(settings)
-    size_average, reduce = settings.pop("size_average", None), settings.pop("reduce", None)
-    reduction = reduction_of(size_average, reduce, settings.get("reduction", "mean"))
-    return {**settings, "reduction": reduction} if size_average is not None or reduce is not None else settings

@@ -1,0 +1,180 @@
+"""RNN, LSTM and GRU over sequences, and single steps of them."""
+
+import math
+
+from .. import _tenon, checks
+from . import functional as F
+from . import init
+from .module import Module, Parameter, check_sizes
+
+
+class _Recurrent(Module):
+    """What the three share: parameters weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, ..."""
+
+    __constants__ = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional", "proj_size",
+                     "nonlinearity")
+    _gates = 1
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+                 proj_size: int = 0, device=None, dtype=None):
+        super().__init__()
+        check_sizes(self, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        name = type(self).__name__
+        if not 0 <= dropout <= 1:
+            raise _tenon.Error(f"[{name}] dropout must lie in 0..1, got {dropout}")
+        if proj_size and not isinstance(self, LSTM):
+            raise _tenon.Error(f"[{name}] proj_size is of LSTM alone")
+        if not 0 <= proj_size < hidden_size:
+            raise _tenon.Error(f"[{name}] proj_size must be at least 0 and less than hidden_size, {hidden_size}, got {proj_size}")
+        self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
+        self.batch_first, self.dropout, self.bidirectional, self.proj_size = batch_first, dropout, bidirectional, proj_size
+        self._names = []
+        rows, width = self._gates * hidden_size, proj_size or hidden_size
+        for layer in range(num_layers):
+            inputs = input_size if layer == 0 else width * (2 if bidirectional else 1)
+            shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, width)}
+            if bias:
+                shapes.update(bias_ih=(rows,), bias_hh=(rows,))
+            if proj_size:
+                shapes["weight_hr"] = (proj_size, hidden_size)
+            for suffix in ("", "_reverse") if bidirectional else ("",):
+                for what, shape in shapes.items():
+                    self._names.append(f"{what}_l{layer}{suffix}")
+                    setattr(self, self._names[-1], Parameter(_tenon.empty(shape, device=device, dtype=dtype)))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws the parameters anew, as when the layer was made."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for name in self._names:
+            init.uniform_(getattr(self, name), -bound, bound)
+
+    def flatten_parameters(self):
+        """Does nothing: PyTorch's place for moving parameters beside each other."""
+
+    def forward(self, input, hx=None, lengths=None):
+        """The states of the last layer at all times, and the last states of all; lengths: how long each sequence is."""
+        dropout = self.dropout if self.num_layers > 1 and self.training else 0.0
+        return F._recurrent(self._cell(), input, hx, lengths, [getattr(self, name) for name in self._names], self.num_layers,
+                            self.bias, self.batch_first, dropout, self.bidirectional, self.proj_size)
+
+    def extra_repr(self):
+        shown = [f"{self.input_size}, {self.hidden_size}"]
+        for name, plain in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0),
+                            ("bidirectional", False)):
+            shown += [f"{name}={getattr(self, name)}"] * (getattr(self, name) != plain)
+        return ", ".join(shown)
+
+
+class RNN(_Recurrent):
+    """h = tanh(W x + U h + b), step by step; or relu in the place of tanh."""
+
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+                 bidirectional: bool = False, device=None, dtype=None):
+        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
+        if nonlinearity not in ("tanh", "relu"):
+            raise _tenon.Error(f"[RNN] nonlinearity {checks.shown(nonlinearity)} is not known; it can be 'tanh' or 'relu'")
+        self.nonlinearity = nonlinearity
+
+    def _cell(self):
+        return self.nonlinearity
+
+
+class LSTM(_Recurrent):
+    """Long short-term memory; its state is a pair."""
+
+    _gates = 4
+
+    def _cell(self):
+        return "lstm"
+
+
+class GRU(_Recurrent):
+    """Gated recurrent units."""
+
+    _gates = 3
+
+    def _cell(self):
+        return "gru"
+
+
+class _Cell(Module):
+    """One step of a recurrent layer."""
+
+    __constants__ = ("input_size", "hidden_size", "bias", "nonlinearity")
+    _gates = 1
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device=None, dtype=None):
+        super().__init__()
+        check_sizes(self, input_size=input_size, hidden_size=hidden_size)
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        rows = self._gates * hidden_size
+
+        def empty(*shape):
+            return Parameter(_tenon.empty(shape, device=device, dtype=dtype))
+
+        self.weight_ih, self.weight_hh = empty(rows, input_size), empty(rows, hidden_size)
+        self.bias_ih, self.bias_hh = (empty(rows), empty(rows)) if bias else (None, None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws the parameters anew, as when the layer was made."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        for one in self.parameters():
+            init.uniform_(one, -bound, bound)
+
+    def extra_repr(self):
+        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+
+    def _none(self, x):
+        return _tenon.zeros(x.shape[:-1] + (self.hidden_size,), dtype=x.dtype, device=x.device)
+
+    def _products(self, x, h):
+        if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
+            raise _tenon.Error(f"[{type(self).__name__}] an input (batch, {self.input_size}) or ({self.input_size},) is "
+                               f"needed, got {tuple(x.shape)}")
+        if h.shape != x.shape[:-1] + (self.hidden_size,):
+            raise _tenon.Error(f"[{type(self).__name__}] a state {x.shape[:-1] + (self.hidden_size,)} is needed, got "
+                               f"{tuple(h.shape)}")
+        return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, self.bias_hh)
+
+
+class RNNCell(_Cell):
+    """h = tanh(W x + U h + b), one step; or relu in the place of tanh."""
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device=None, dtype=None):
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"there is no nonlinearity {checks.shown(nonlinearity)}; there are 'tanh' and 'relu'")
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input, hx=None):
+        of_input, of_state = self._products(input, self._none(input) if hx is None else hx)
+        return getattr(_tenon, self.nonlinearity)(of_input + of_state)
+
+
+class LSTMCell(_Cell):
+    """One step of long short-term memory; gives and takes (h, c)."""
+
+    _gates = 4
+
+    def forward(self, input, hx=None):
+        h, c = (self._none(input),) * 2 if hx is None else hx
+        of_input, of_state = self._products(input, h)
+        keep, forget, new, out = (of_input + of_state).chunk(4, -1)
+        c = forget.sigmoid() * c + keep.sigmoid() * new.tanh()
+        return out.sigmoid() * c.tanh(), c
+
+
+class GRUCell(_Cell):
+    """One step of gated recurrent units."""
+
+    _gates = 3
+
+    def forward(self, input, hx=None):
+        h = self._none(input) if hx is None else hx
+        of_input, of_state = (product.chunk(3, -1) for product in self._products(input, h))
+        reset = (of_input[0] + of_state[0]).sigmoid()
+        update = (of_input[1] + of_state[1]).sigmoid()
+        new = (of_input[2] + reset * of_state[2]).tanh()
+        return new + update * (h - new)
