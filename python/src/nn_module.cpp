@@ -451,6 +451,10 @@ void bind_module(py::module_& m) {
   m.def("_set_parameter_type", [](py::object type) { parameter_type = type.release().ptr(); });
   m.def("_set_inside_type", [](py::object type) { inside_type = type.release().ptr(); });
   m.def("_set_hook_runner", [](py::object runner) { hook_runner = runner.release().ptr(); });
+  m.def("_as_parameter", [](Tensor tensor) {
+    tensor.requires_grad_();
+    return parameter_object(tensor);
+  });
   m.def("_make_known", [](py::object tensor) {
     Convert<Tensor>::from(tensor.ptr());
     make_known(tensor.ptr());

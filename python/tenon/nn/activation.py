@@ -2,7 +2,7 @@
 
 from .. import _tenon, checks
 from . import functional as F
-from .module import Module, Parameter, check_sizes
+from .module import Module, as_parameter, check_sizes
 
 
 class _InPlace(Module):
@@ -228,7 +228,7 @@ class PReLU(Module):
         super().__init__()
         check_sizes(self, num_parameters=num_parameters)
         self.num_parameters, self.init = num_parameters, init
-        self.weight = Parameter(_tenon.full((num_parameters,), init, dtype=dtype or _tenon.float32, device=device))
+        self.weight = as_parameter(_tenon.full((num_parameters,), init, dtype=dtype or _tenon.float32, device=device))
 
     def forward(self, input):
         return F.prelu(input, self.weight)

@@ -8,7 +8,7 @@ from . import init
 from .container import ModuleList
 from .dropout import Dropout
 from .linear import Linear
-from .module import Module, Parameter, check_sizes
+from .module import Module, as_parameter, check_sizes
 from .norm import LayerNorm
 
 
@@ -26,8 +26,8 @@ class MultiheadAttention(Module):
             raise _tenon.Error(f"[MultiheadAttention] dropout must lie in 0..1, got {dropout}")
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
         out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
-        self.in_proj_weight = Parameter(_tenon.empty(3 * embed_dim, embed_dim, device=device, dtype=dtype))
-        self.in_proj_bias = Parameter(_tenon.zeros(3 * embed_dim, device=device, dtype=dtype)) if bias else None
+        self.in_proj_weight = as_parameter(_tenon.empty(3 * embed_dim, embed_dim, device=device, dtype=dtype))
+        self.in_proj_bias = as_parameter(_tenon.zeros(3 * embed_dim, device=device, dtype=dtype)) if bias else None
         self.out_proj = out_proj
         init.xavier_uniform_(self.in_proj_weight)
         if bias:

@@ -5,7 +5,7 @@ import math
 from .. import _tenon, checks
 from . import functional as F
 from . import init
-from .module import Module, Parameter, check_sizes
+from .module import Module, as_parameter, check_sizes
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -51,8 +51,8 @@ class _Conv(Module):
         self.dilation = per_axis(dilation, axes, 1, "dilation")
         self.groups, self.padding_mode = groups, padding_mode
         outer, inner = (in_channels, out_channels) if self._is_transposed else (out_channels, in_channels)
-        self.weight = Parameter(_tenon.empty(outer, inner // groups, *self.kernel_size, device=device, dtype=dtype))
-        self.bias = Parameter(_tenon.empty(out_channels, device=device, dtype=dtype)) if bias else None
+        self.weight = as_parameter(_tenon.empty(outer, inner // groups, *self.kernel_size, device=device, dtype=dtype))
+        self.bias = as_parameter(_tenon.empty(out_channels, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self):

@@ -3,7 +3,7 @@
 from .. import _tenon
 from . import functional as F
 from . import init
-from .module import Module, Parameter, check_sizes
+from .module import Module, Parameter, as_parameter, check_sizes
 
 
 class _Table(Module):
@@ -20,7 +20,7 @@ class _Table(Module):
         if given is not None:
             self.weight = Parameter(given)
             return
-        self.weight = Parameter(_tenon.empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
+        self.weight = as_parameter(_tenon.empty(num_embeddings, embedding_dim, device=device, dtype=dtype))
         self.reset_parameters()
 
     def reset_parameters(self):

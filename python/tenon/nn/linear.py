@@ -5,7 +5,7 @@ import math
 from .. import _tenon
 from . import functional as F
 from . import init
-from .module import Module, Parameter, check_sizes
+from .module import Module, as_parameter, check_sizes
 
 
 class Identity(Module):
@@ -33,8 +33,8 @@ class Linear(Module):
         super().__init__()
         check_sizes(self, in_features=in_features, out_features=out_features)
         self.in_features, self.out_features = in_features, out_features
-        self.weight = Parameter(_tenon.empty(out_features, in_features, device=device, dtype=dtype))
-        self.bias = Parameter(_tenon.empty(out_features, device=device, dtype=dtype)) if bias else None
+        self.weight = as_parameter(_tenon.empty(out_features, in_features, device=device, dtype=dtype))
+        self.bias = as_parameter(_tenon.empty(out_features, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -65,8 +65,8 @@ class Bilinear(Module):
         super().__init__()
         check_sizes(self, in1_features=in1_features, in2_features=in2_features, out_features=out_features)
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
-        self.weight = Parameter(_tenon.empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
-        self.bias = Parameter(_tenon.empty(out_features, device=device, dtype=dtype)) if bias else None
+        self.weight = as_parameter(_tenon.empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
+        self.bias = as_parameter(_tenon.empty(out_features, device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self):

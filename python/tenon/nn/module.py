@@ -53,6 +53,7 @@ def _nothing():
 
 
 _tenon._nn._set_parameter_type(Parameter)
+as_parameter = _tenon._nn._as_parameter  # of a tensor that nobody else has: itself, where Parameter() makes another over its memory
 
 
 class _Many(list):

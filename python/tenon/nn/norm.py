@@ -3,7 +3,7 @@
 from .. import _tenon
 from . import functional as F
 from . import init
-from .module import Module, Parameter, check_sizes
+from .module import Module, as_parameter, check_sizes
 
 
 def _check_eps(layer, eps):
@@ -15,8 +15,8 @@ class _Norm(Module):
     """What all share: a weight that begins as ones and a bias that begins as zeros, where there are such."""
 
     def _add_parameters(self, shape, weight, bias, device, dtype):
-        self.weight = Parameter(_tenon.ones(shape, device=device, dtype=dtype)) if weight else None
-        self.bias = Parameter(_tenon.zeros(shape, device=device, dtype=dtype)) if bias else None
+        self.weight = as_parameter(_tenon.ones(shape, device=device, dtype=dtype)) if weight else None
+        self.bias = as_parameter(_tenon.zeros(shape, device=device, dtype=dtype)) if bias else None
 
     def reset_parameters(self):
         """The values that the layer began with."""
@@ -56,7 +56,7 @@ class RMSNorm(_Norm):
             _check_eps(self, eps)
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        self.weight = Parameter(_tenon.ones(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        self.weight = as_parameter(_tenon.ones(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
 
     def forward(self, input):
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)

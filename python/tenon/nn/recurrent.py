@@ -5,7 +5,7 @@ import math
 from .. import _tenon, checks
 from . import functional as F
 from . import init
-from .module import Module, Parameter, check_sizes
+from .module import Module, as_parameter, check_sizes
 
 
 class _Recurrent(Module):
@@ -40,7 +40,7 @@ class _Recurrent(Module):
             for suffix in ("", "_reverse") if bidirectional else ("",):
                 for what, shape in shapes.items():
                     self._names.append(f"{what}_l{layer}{suffix}")
-                    setattr(self, self._names[-1], Parameter(_tenon.empty(shape, device=device, dtype=dtype)))
+                    setattr(self, self._names[-1], as_parameter(_tenon.empty(shape, device=device, dtype=dtype)))
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -111,7 +111,7 @@ class _Cell(Module):
         rows = self._gates * hidden_size
 
         def empty(*shape):
-            return Parameter(_tenon.empty(shape, device=device, dtype=dtype))
+            return as_parameter(_tenon.empty(shape, device=device, dtype=dtype))
 
         self.weight_ih, self.weight_hh = empty(rows, input_size), empty(rows, hidden_size)
         self.bias_ih, self.bias_hh = (empty(rows), empty(rows)) if bias else (None, None)
