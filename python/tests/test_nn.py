@@ -425,6 +425,30 @@ class Optimizers(unittest.TestCase):
         self.assertEqual(scaler.factor(), 65536)
 
 
+class Lora(unittest.TestCase):
+    def test_corrects_layers_of_python(self):
+        net = Net().eval()
+        x = tenon.randn(5, 2)
+        before = net(x)
+        models.attach_lora(net, ["hidden"], rank=2)
+        self.assertEqual(net(x).tolist(), before.tolist())  # the correction begins as zeros
+        self.assertEqual([name for name, p in net.named_parameters() if p.requires_grad], ["hidden.lora.lora_A", "hidden.lora.lora_B"])
+        correction = dict(net.named_parameters())["hidden.lora.lora_B"]
+        with tenon.no_grad():
+            correction.fill_(0.5)
+        corrected = net(x)
+        self.assertNotEqual(corrected.tolist(), before.tolist())
+        with tempfile.TemporaryDirectory() as folder:
+            models.save_lora(net, folder, rank=2)
+            other = Net().eval()
+            other.load_state_dict({name: value for name, value in net.state_dict().items() if "lora" not in name})
+            models.load_lora(other, folder)
+            np.testing.assert_allclose(other(x).tolist(), corrected.tolist(), atol=1e-6)
+        models.merge_lora(net)
+        self.assertNotIn("hidden.lora.lora_A", net.state_dict())
+        np.testing.assert_allclose(net(x).tolist(), corrected.tolist(), atol=1e-5)
+
+
 class Files(unittest.TestCase):
     def test_every_kind(self):
         tensors = {"a": tenon.arange(4, dtype=tenon.float32), "b": tenon.ones(2, 2, dtype=tenon.int64)}

@@ -72,9 +72,8 @@ class _Layer(Module):
         activation = self.activation if callable(self.activation) else getattr(F, self.activation)
         return self.linear2(self.dropout(activation(self.linear1(x))))
 
-    def _add(self, x, number, branch):
-        """The sum of x and a branch, with the norm of that number before the branch or behind the sum."""
-        norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
+    def _add(self, x, branch, norm, dropout):
+        """The sum of x and a branch, with the norm before the branch or behind the sum."""
         if self.norm_first:
             return _tenon.add(x, dropout(branch(norm(x))))
         return norm(_tenon.add(x, dropout(branch(x))))
@@ -86,8 +85,11 @@ class TransformerEncoderLayer(_Layer):
     _attentions = 1
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
-        x = self._add(src, 1, lambda y: self.self_attn(y, y, y, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0])
-        return self._add(x, 2, self._thinks)
+        def looks(y):
+            return self.self_attn(y, y, y, src_key_padding_mask, False, src_mask, True, is_causal)[0]
+
+        x = self._add(src, looks, self.norm1, self.dropout1)
+        return self._add(x, self._thinks, self.norm2, self.dropout2)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -97,10 +99,15 @@ class TransformerDecoderLayer(_Layer):
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
                 tgt_is_causal=False, memory_is_causal=False):
-        x = self._add(tgt, 1, lambda y: self.self_attn(y, y, y, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0])
-        x = self._add(x, 2, lambda y: self.multihead_attn(y, memory, memory, memory_key_padding_mask, False, memory_mask,
-                                                          is_causal=memory_is_causal)[0])
-        return self._add(x, 3, self._thinks)
+        def looks(y):
+            return self.self_attn(y, y, y, tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)[0]
+
+        def asks(y):
+            return self.multihead_attn(y, memory, memory, memory_key_padding_mask, False, memory_mask, True, memory_is_causal)[0]
+
+        x = self._add(tgt, looks, self.norm1, self.dropout1)
+        x = self._add(x, asks, self.norm2, self.dropout2)
+        return self._add(x, self._thinks, self.norm3, self.dropout3)
 
 
 class _Stack(Module):
