@@ -110,6 +110,8 @@ def class_stub(cls):
             before = getattr(base, name, None) if base.__name__ in KNOWN and name != "__init__" else None
             if inspect.isfunction(before) and of_python(name, before) == text:
                 continue  # the base says so
+            if text == "def forward(self, input: Any) -> Any: ..." and issubclass(cls, tenon.nn.Module):
+                continue  # it says nothing that __call__ of Module does not
             if inspect.isfunction(before) and "*args" not in of_python(name, before):
                 text += "  # type: ignore[override]"
             lines.append("    " + text)

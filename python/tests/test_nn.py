@@ -94,6 +94,25 @@ class Modules(unittest.TestCase):
         self.assertFalse(net.hidden.weight.requires_grad)
         self.assertTrue(net.scale.requires_grad)
 
+    def test_what_was_a_buffer_can_become_something_else(self):
+        net = nn.Module()
+        net.register_buffer("a", tenon.ones(2))
+        net.a = nn.Parameter(tenon.zeros(2))
+        self.assertEqual([name for name, _ in copy.deepcopy(net).named_parameters()], ["a"])
+        net.register_buffer("b", tenon.ones(2))
+        del net.b
+        net.b = tenon.ones(3)  # an attribute like any other
+        self.assertEqual((list(net.state_dict()), net.named_buffers()), (["a"], []))
+
+    def test_modules_under_each_of_their_names(self):
+        net = nn.Module()
+        net.one = net.two = nn.Linear(1, 1)
+        self.assertEqual([name for name, _ in net.named_modules()], ["", "one"])
+        self.assertEqual([name for name, _ in net.named_modules(remove_duplicate=False)], ["", "one", "two"])
+        net.one.above = net
+        with self.assertRaises(RecursionError):
+            net.named_modules(remove_duplicate=False)
+
     def test_errors_say_where(self):
         net = Net()
         with self.assertRaisesRegex(tenon.Error, r"\[linear\] input \(3, 5\) and weight \(8, 2\) do not fit.*\(in hidden\)"):

@@ -17,7 +17,8 @@ class MultiheadAttention(Module):
 
     __constants__ = ("embed_dim", "num_heads", "dropout", "batch_first")
 
-    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, batch_first: bool = False, device=None, dtype=None):
+    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, batch_first: bool = False, device=None,
+                 dtype=None):
         super().__init__()
         check_sizes(self, embed_dim=embed_dim, num_heads=num_heads)
         if embed_dim % num_heads:
@@ -50,7 +51,8 @@ class _Layer(Module):
 
     __constants__ = ("norm_first", "activation")
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation="relu", layer_norm_eps: float = 1e-5, batch_first: bool = False,
+    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation="relu",
+                 layer_norm_eps: float = 1e-5, batch_first: bool = False,
                  norm_first: bool = False, bias: bool = True, device=None, dtype=None):
         super().__init__()
         if activation not in ("relu", "gelu") and not callable(activation):
@@ -172,7 +174,8 @@ class TransformerDecoder(_Stack):
 class Transformer(Module):
     """An encoder and a decoder, each with a norm behind its layers; Vaswani et al., 2017."""
 
-    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6, dim_feedforward: int = 2048, dropout: float = 0.1,
+    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
+                 dim_feedforward: int = 2048, dropout: float = 0.1,
                  activation="relu", custom_encoder=None, custom_decoder=None, layer_norm_eps: float = 1e-5, batch_first: bool = False,
                  norm_first: bool = False, bias: bool = True, device=None, dtype=None):
         super().__init__()

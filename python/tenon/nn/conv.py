@@ -32,7 +32,8 @@ class _Conv(Module):
     __constants__ = ("stride", "padding", "dilation", "output_padding", "groups", "padding_mode", "in_channels", "out_channels", "kernel_size")
     _axes, _is_transposed = 1, False
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1, bias: bool = True,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1,
+                 bias: bool = True,
                  padding_mode: str = "zeros", device=None, dtype=None):
         super().__init__()
         name, axes = type(self).__name__, self._axes
@@ -71,11 +72,11 @@ class _Conv(Module):
             sides = [(size, size) for size in per_axis(self.padding, self._axes)]
         return [size for pair in reversed(sides) for size in pair]
 
-    def _with_padding(self, input):
-        """The input and what is left to be added to it: functions of convolution add zeros alone."""
-        if self.padding_mode == "zeros" or self.padding == "valid":
-            return input, self.padding
-        return F.pad(input, self._sides(), self.padding_mode), 0
+    def forward(self, input):
+        padding = self.padding
+        if self.padding_mode != "zeros" and padding != "valid":  # functions of convolution add zeros alone
+            input, padding = F.pad(input, self._sides(), self.padding_mode), 0
+        return self._function(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
     def extra_repr(self):
         shown = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
@@ -89,29 +90,21 @@ class _Conv(Module):
 class Conv1d(_Conv):
     """Convolution over one axis."""
 
-    def forward(self, input):
-        input, padding = self._with_padding(input)
-        return F.conv1d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    _function = staticmethod(F.conv1d)
 
 
 class Conv2d(_Conv):
     """Convolution over height and width."""
 
     _axes = 2
-
-    def forward(self, input):
-        input, padding = self._with_padding(input)
-        return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    _function = staticmethod(F.conv2d)
 
 
 class Conv3d(_Conv):
     """Convolution over depth, height and width."""
 
     _axes = 3
-
-    def forward(self, input):
-        input, padding = self._with_padding(input)
-        return F.conv3d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    _function = staticmethod(F.conv3d)
 
 
 class _ConvTranspose(_Conv):
@@ -119,7 +112,8 @@ class _ConvTranspose(_Conv):
 
     _is_transposed = True
 
-    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0, groups: int = 1, bias: bool = True, dilation=1,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0, groups: int = 1,
+                 bias: bool = True, dilation=1,
                  padding_mode: str = "zeros", device=None, dtype=None):
         if padding_mode != "zeros":
             raise ValueError(f"{type(self).__name__} has no padding_mode {checks.shown(padding_mode)}; there is 'zeros'")
@@ -127,27 +121,25 @@ class _ConvTranspose(_Conv):
                          bias, device=device, dtype=dtype)
         self.output_padding = per_axis(output_padding, self._axes, 0, "output_padding")
 
+    def forward(self, input):
+        return self._function(input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+
 
 class ConvTranspose1d(_ConvTranspose):
     """The gradient of Conv1d, as a layer of its own."""
 
-    def forward(self, input):
-        return F.conv_transpose1d(input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+    _function = staticmethod(F.conv_transpose1d)
 
 
 class ConvTranspose2d(_ConvTranspose):
     """The gradient of Conv2d, as a layer of its own."""
 
     _axes = 2
-
-    def forward(self, input):
-        return F.conv_transpose2d(input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+    _function = staticmethod(F.conv_transpose2d)
 
 
 class ConvTranspose3d(_ConvTranspose):
     """The gradient of Conv3d, as a layer of its own."""
 
     _axes = 3
-
-    def forward(self, input):
-        return F.conv_transpose3d(input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+    _function = staticmethod(F.conv_transpose3d)

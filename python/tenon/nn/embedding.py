@@ -66,7 +66,8 @@ class EmbeddingBag(_Table):
 
     __constants__ = ("num_embeddings", "embedding_dim", "mode", "include_last_offset", "padding_idx")
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean", sparse=False,
+    def __init__(self, num_embeddings: int, embedding_dim: int, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
+                 sparse=False,
                  _weight=None, include_last_offset: bool = False, padding_idx=None, device=None, dtype=None):
         super().__init__()
         if max_norm is not None or scale_grad_by_freq:

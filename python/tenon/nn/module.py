@@ -126,8 +126,10 @@ class Module(_Native):
         """Tells the library of a tensor or a module; True where register_buffer() has done all."""
         if isinstance(value, Parameter):
             self._set_parameter(name, value)
+            self.__dict__.get("_buffer_names", {}).pop(name, None)
         elif isinstance(value, _Native):
             self._set_module(name, value)
+            self.__dict__.get("_buffer_names", {}).pop(name, None)
         elif isinstance(value, Buffer):
             if isinstance(known, (Parameter, _Native)):
                 self._remove(name)
@@ -146,6 +148,7 @@ class Module(_Native):
     def __delattr__(self, name):
         if isinstance(self.__dict__.get(name), (Tensor, _Native)):
             self._remove(name)
+        self.__dict__.get("_buffer_names", {}).pop(name, None)
         object.__delattr__(self, name)
 
     def register_parameter(self, name, parameter):
@@ -221,6 +224,8 @@ class Module(_Native):
             name, module = waiting.pop()
             if remove_duplicate and module in seen:
                 continue
+            if not remove_duplicate and name.count(".") > 1000:
+                raise RecursionError(f"modules of this {type(self).__name__} hold each other")
             seen.add(module)
             found.append((name, module))
             waiting += [(f"{name}.{key}" if name else key, child) for key, child in reversed(module._named_children())]

@@ -125,7 +125,8 @@ class BatchNorm(_Channels):
 
     _dims, _takes = (2, 3, 4, 5), "(batch, channels, ...)"
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum=0.1, affine: bool = True, track_running_stats: bool = True, device=None, dtype=None):
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum=0.1, affine: bool = True, track_running_stats: bool = True,
+                 device=None, dtype=None):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
 
     def forward(self, input):
@@ -165,7 +166,8 @@ class _InstanceNorm(_Channels):
 
     _dims = 2
 
-    def __init__(self, num_features: int, eps: float = 1e-5, momentum=0.1, affine: bool = False, track_running_stats: bool = False, device=None, dtype=None):
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum=0.1, affine: bool = False, track_running_stats: bool = False,
+                 device=None, dtype=None):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
 
     def forward(self, input):

@@ -15,8 +15,8 @@ class _MaxPool(Module):
         self.padding, self.dilation = padding, dilation
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
-    def _settings(self):
-        return self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
+    def forward(self, input):
+        return self._function(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
 
     def extra_repr(self):
         return (f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
@@ -26,22 +26,19 @@ class _MaxPool(Module):
 class MaxPool1d(_MaxPool):
     """The largest element of every window; with return_indices, and where it lies."""
 
-    def forward(self, input):
-        return F.max_pool1d(input, *self._settings())
+    _function = staticmethod(F.max_pool1d)
 
 
 class MaxPool2d(_MaxPool):
     """The largest element of every window; with return_indices, and where it lies."""
 
-    def forward(self, input):
-        return F.max_pool2d(input, *self._settings())
+    _function = staticmethod(F.max_pool2d)
 
 
 class MaxPool3d(_MaxPool):
     """The largest element of every window; with return_indices, and where it lies."""
 
-    def forward(self, input):
-        return F.max_pool3d(input, *self._settings())
+    _function = staticmethod(F.max_pool3d)
 
 
 class _AvgPool(Module):
@@ -54,8 +51,8 @@ class _AvgPool(Module):
         self.kernel_size, self.stride, self.padding = kernel_size, kernel_size if stride is None else stride, padding
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
-    def _settings(self):
-        return self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad
+    def forward(self, input):
+        return self._function(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
 
     def extra_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -64,22 +61,19 @@ class _AvgPool(Module):
 class AvgPool1d(_AvgPool):
     """The mean of every window."""
 
-    def forward(self, input):
-        return F.avg_pool1d(input, *self._settings())
+    _function = staticmethod(F.avg_pool1d)
 
 
 class AvgPool2d(_AvgPool):
     """The mean of every window."""
 
-    def forward(self, input):
-        return F.avg_pool2d(input, *self._settings())
+    _function = staticmethod(F.avg_pool2d)
 
 
 class AvgPool3d(_AvgPool):
     """The mean of every window."""
 
-    def forward(self, input):
-        return F.avg_pool3d(input, *self._settings())
+    _function = staticmethod(F.avg_pool3d)
 
 
 class _Adaptive(Module):

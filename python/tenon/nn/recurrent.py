@@ -15,7 +15,8 @@ class _Recurrent(Module):
                      "nonlinearity")
     _gates = 1
 
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+                 dropout: float = 0.0, bidirectional: bool = False,
                  proj_size: int = 0, device=None, dtype=None):
         super().__init__()
         check_sizes(self, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
@@ -69,7 +70,8 @@ class _Recurrent(Module):
 class RNN(_Recurrent):
     """h = tanh(W x + U h + b), step by step; or relu in the place of tanh."""
 
-    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+    def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
+                 batch_first: bool = False, dropout: float = 0.0,
                  bidirectional: bool = False, device=None, dtype=None):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, 0, device, dtype)
         if nonlinearity not in ("tanh", "relu"):

@@ -8,7 +8,6 @@ import inspect
 import math
 
 from .. import _tenon
-from .. import signatures
 
 Optimizer = _tenon._optim.Optimizer
 
@@ -388,8 +387,12 @@ def _with_defaults(kind):
         self.defaults = {**defaults, **dict(zip(names[1:], args[1:])), **kwargs, "maximize": maximize}
         self._maximize(maximize)
 
-    init.__signature__ = signatures.of([("self", inspect.Parameter.empty), (names[0], inspect.Parameter.empty), *defaults.items()],
-                                       maximize=False, **dict.fromkeys(_PASSED_OVER))
+    plain, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    init.__signature__ = inspect.Signature([
+        *(inspect.Parameter(name, plain) for name in ("self", names[0])),
+        *(inspect.Parameter(name, plain, default=default) for name, default in defaults.items()),
+        *(inspect.Parameter(name, by_name, default=default) for name, default in {"maximize": False, **dict.fromkeys(_PASSED_OVER)}.items()
+          if name not in defaults)])
     kind.__init__ = init
 
 
