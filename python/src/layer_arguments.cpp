@@ -90,7 +90,7 @@ nn::RecurrentCell recurrent_cell(const std::string& name) {
 }  // namespace
 
 py::object run_recurrent(const std::string& cell_name, const Tensor& x, const py::object& state, const Tensor& lengths,
-                         const std::vector<Tensor>& parameters, const nn::RecurrentOptions& options) {
+                         std::vector<Tensor> parameters, const nn::RecurrentOptions& options) {
   const nn::RecurrentCell cell = recurrent_cell(cell_name);
   const bool is_lstm = cell == nn::RecurrentCell::lstm;
   const size_t each = 2 + (options.bias ? 2 : 0) + (options.proj_size > 0 ? 1 : 0);
@@ -98,20 +98,21 @@ py::object run_recurrent(const std::string& cell_name, const Tensor& x, const py
     throw_value_error(fmt::format("{} parameters are no sets of {}", parameters.size(), each));
   std::vector<nn::RecurrentWeights> weights(parameters.size() / each);
   for (size_t i = 0; i < weights.size(); ++i) {
-    const Tensor* next = &parameters[i * each];
-    weights[i].weight_ih = *next++;
-    weights[i].weight_hh = *next++;
+    Tensor* next = &parameters[i * each];
+    weights[i].weight_ih = std::move(*next++);
+    weights[i].weight_hh = std::move(*next++);
     if (options.bias) {
-      weights[i].bias_ih = *next++;
-      weights[i].bias_hh = *next++;
+      weights[i].bias_ih = std::move(*next++);
+      weights[i].bias_hh = std::move(*next++);
     }
-    if (options.proj_size > 0) weights[i].weight_hr = *next;
+    if (options.proj_size > 0) weights[i].weight_hr = std::move(*next);
   }
   std::vector<const nn::RecurrentWeights*> sets;
   for (const nn::RecurrentWeights& one : weights) sets.push_back(&one);
   const nn::RecurrentOutput output = nn::recurrent(cell, x, sets, options, recurrent_state(state, is_lstm), lengths);
-  if (is_lstm) return py::make_tuple(output.y, py::make_tuple(output.state.h, output.state.c));
-  return py::make_tuple(output.y, output.state.h);
+  const auto object = [](const Tensor& made) { return py::reinterpret_steal<py::object>(wrap_new(made)); };
+  if (is_lstm) return py::make_tuple(object(output.y), py::make_tuple(object(output.state.h), object(output.state.c)));
+  return py::make_tuple(object(output.y), object(output.state.h));
 }
 
 }  // namespace tenon::python

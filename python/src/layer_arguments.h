@@ -84,6 +84,6 @@ std::function<Tensor(const Tensor&, const Tensor&)> distance_of(const py::object
 
 /// RNN, LSTM or GRU with these parameters, layer by layer: (results, state), where an LSTM's state is a pair.
 py::object run_recurrent(const std::string& cell, const Tensor& x, const py::object& state, const Tensor& lengths,
-                         const std::vector<Tensor>& parameters, const nn::RecurrentOptions& options);
+                         std::vector<Tensor> parameters, const nn::RecurrentOptions& options);
 
 }  // namespace tenon::python

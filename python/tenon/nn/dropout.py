@@ -16,6 +16,9 @@ class _Dropout(Module):
             raise ValueError(f"{type(self).__name__}: a probability lies between 0 and 1, not at {p}")
         self.p, self.inplace = p, inplace
 
+    def forward(self, input):
+        return self._function(input, self.p, True, self.inplace) if self.training else input
+
     def extra_repr(self):
         return f"p={self.p}, inplace={self.inplace}"
 
@@ -30,27 +33,26 @@ class Dropout(_Dropout):
         self.generator = generator
 
     def forward(self, input):
+        if not self.training:
+            return input
         if self.generator is None:
-            return F.dropout(input, self.p, self.training, self.inplace)
-        return F._in(input, F._dropout_drawn(input, self.p, self.training, self.generator), self.inplace and self.training)
+            return F.dropout(input, self.p, True, self.inplace)
+        return F._in(input, F._dropout_drawn(input, self.p, True, self.generator), self.inplace)
 
 
 class Dropout1d(_Dropout):
     """In training, zeroes whole channels of (batch, channels, length) with probability p and scales the others."""
 
-    def forward(self, input):
-        return F.dropout1d(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.dropout1d)
 
 
 class Dropout2d(_Dropout):
     """In training, zeroes whole channels with probability p and scales the others."""
 
-    def forward(self, input):
-        return F.dropout2d(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.dropout2d)
 
 
 class AlphaDropout(_Dropout):
     """In training, sets elements to SELU's lowest value with probability p, and keeps mean and variance."""
 
-    def forward(self, input):
-        return F.alpha_dropout(input, self.p, self.training, self.inplace)
+    _function = staticmethod(F.alpha_dropout)

@@ -56,7 +56,8 @@ class _Recurrent(Module):
     def forward(self, input, hx=None, lengths=None):
         """The states of the last layer at all times, and the last states of all; lengths: how long each sequence is."""
         dropout = self.dropout if self.num_layers > 1 and self.training else 0.0
-        return F._recurrent(self._cell(), input, hx, lengths, [getattr(self, name) for name in self._names], self.num_layers,
+        own = self.__dict__
+        return F._recurrent(self._cell, input, hx, lengths, [own[name] for name in self._names], self.num_layers,
                             self.bias, self.batch_first, dropout, self.bidirectional, self.proj_size)
 
     def extra_repr(self):
@@ -78,6 +79,7 @@ class RNN(_Recurrent):
             raise _tenon.Error(f"[RNN] nonlinearity {checks.shown(nonlinearity)} is not known; it can be 'tanh' or 'relu'")
         self.nonlinearity = nonlinearity
 
+    @property
     def _cell(self):
         return self.nonlinearity
 
@@ -85,19 +87,13 @@ class RNN(_Recurrent):
 class LSTM(_Recurrent):
     """Long short-term memory; its state is a pair."""
 
-    _gates = 4
-
-    def _cell(self):
-        return "lstm"
+    _gates, _cell = 4, "lstm"
 
 
 class GRU(_Recurrent):
     """Gated recurrent units."""
 
-    _gates = 3
-
-    def _cell(self):
-        return "gru"
+    _gates, _cell = 3, "gru"
 
 
 class _Cell(Module):
