@@ -1,7 +1,8 @@
 // The op table of the project's figures at the sizes of a GPU, on the device named: one JSON object with microseconds,
 // under the names that the PyTorch script prints.
 //
-// `gpu_bench DEVICE tiles [NAME_PART]` times every tile of every product instead.
+// `gpu_bench DEVICE tiles [NAME_PART]` times every tile of every product, and of every side of convolutions, instead;
+// on cuda the library's algorithms, with TENON_CONVOLUTION=own our tiles.
 //
 // Each work is a captured function, replayed many times with one wait at the end, so that what is timed is the device.
 
@@ -150,8 +151,74 @@ ir::Call call_of(const Product& p) {
   return call;
 }
 
+// Layers of image networks, channels last: sides of images and kernels, which are square.
+struct Convolution {
+  int64_t images, in, out, image, kernel, stride = 1, padding = 0, groups = 1;
+  DType dtype = DType::bf16;
+
+  int64_t result() const { return (image + 2 * padding - kernel) / stride + 1; }
+  double tera() const {
+    return 2e-12 * static_cast<double>(images * result() * result() * out * in / groups * kernel * kernel);
+  }
+  std::string name(ir::Op op) const {
+    const char* side = op == ir::Op::conv ? "forward" : op == ir::Op::conv_transpose ? "images" : "weights";
+    return fmt::format("conv_{}x{}x{}x{}_{}x{}x{}{}{}_{}_{}", images, in, image, image, kernel, kernel, out,
+                       stride > 1 ? fmt::format("_stride{}", stride) : "",
+                       groups > 1 ? fmt::format("_groups{}", groups) : "", tenon::name(dtype), side);
+  }
+  ir::Call call(ir::Op op) const {
+    ir::ConvAttrs attrs;
+    attrs.axes.assign(2, {image, kernel, result(), stride, padding, 1});
+    attrs.groups = groups;
+    attrs.result = dtype;
+    attrs.tf32 = dtype == DType::f32 && device::open(Device().id).limits().tf32;
+    attrs.channels_last = true;
+    const Dims x{images, image, image, in}, w{out, kernel, kernel, in / groups}, y{images, result(), result(), out};
+    ir::Call made;
+    made.op = op;
+    made.attrs = attrs;
+    made.inputs.push_back({dtype, ir::IndexMap(op == ir::Op::conv_transpose ? y : x)});
+    made.inputs.push_back({dtype, ir::IndexMap(op == ir::Op::conv_weight ? y : w)});
+    made.outputs.push_back({dtype, op == ir::Op::conv ? y : op == ir::Op::conv_transpose ? x : w});
+    return made;
+  }
+};
+
+constexpr Convolution kConvolutions[] = {
+    {32, 64, 64, 56, 3, 1, 1},
+    {.images = 32, .in = 64, .out = 64, .image = 56, .kernel = 3, .padding = 1, .dtype = DType::f32},
+    {128, 16, 64, 115, 4},  // the first of a ResNet, as the planner makes it of 7 x 7 by 2 over 3 channels of 224 x 224
+    {128, 64, 256, 56, 1},
+    {128, 256, 64, 56, 1},
+    {128, 128, 128, 28, 3, 1, 1},
+    {128, 128, 128, 56, 3, 2, 1},
+    {128, 256, 512, 56, 1, 2},
+    {128, 256, 256, 14, 3, 1, 1},
+    {128, 512, 512, 7, 3, 1, 1},
+    {128, 128, 128, 56, 3, 1, 1, 32},
+    {128, 96, 96, 56, 3, 1, 1, 96},
+    {128, 384, 384, 14, 5, 1, 2, 384},
+};
+
+void time_convolutions(device::Device& device, const std::string& wanted) {
+  for (const Convolution& c : kConvolutions) {
+    for (const ir::Op op : {ir::Op::conv, ir::Op::conv_transpose, ir::Op::conv_weight}) {
+      const ir::Call call = c.call(op);
+      if (c.name(op).find(wanted) == std::string::npos || !device.compiler().takes(call)) continue;
+      std::string all;
+      const exec::Tuned best = exec::tune(device, call, [&](const ir::Way& way, double took) {
+        all += fmt::format(" [{}] {:.1f}", fmt::join(way, " "), took);
+      });
+      std::printf("%-52s usual %8.1f us, best %8.1f us %6.1f TFLOP/s:%s\n", c.name(op).c_str(), best.usual_us,
+                  best.best_us, c.tera() / best.best_us * 1e6, all.c_str());
+      std::fflush(stdout);
+    }
+  }
+}
+
 void time_tiles(const std::string& device_name, const std::string& wanted) {
   device::Device& device = device::open(device::find(device_name));
+  time_convolutions(device, wanted);
   for (const Product& p : products(device.limits())) {
     if (p.name().find(wanted) == std::string::npos) continue;
     const ir::Call call = call_of(p);

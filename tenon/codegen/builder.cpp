@@ -92,6 +92,19 @@ Id Builder::size(Scalar type, int64_t value) {
   sizes_.push_back(static_cast<uint64_t>(value));
   return convert(number(kernel_.numbers++), type);
 }
+Id Builder::half_size(int64_t value) {
+  const auto half = static_cast<uint64_t>(static_cast<uint32_t>(value));
+  if (!half_free_) {
+    half_free_ = sizes_.size();
+    const Id all = size(Scalar::u64, static_cast<int64_t>(half));
+    return convert(math(Op::bit_and, Scalar::u64, {all, whole(Scalar::u64, 0xFFFFFFFF)}), Scalar::u32);
+  }
+  const size_t shared = *half_free_;
+  half_free_.reset();
+  sizes_[shared] |= half << 32;
+  const auto slot = static_cast<uint32_t>(kernel_.numbers - sizes_.size() + shared);
+  return convert(math(Op::shr, Scalar::u64, {number(slot), whole(Scalar::u64, 32)}), Scalar::u32);
+}
 Id Builder::number(uint32_t index) { return value({.kind = Kind::number, .type = Scalar::u64, .slot = index}); }
 Id Builder::thread() { return value({.kind = Kind::thread, .type = Scalar::u32}); }
 Id Builder::block(uint32_t axis) { return value({.kind = Kind::block, .type = Scalar::u32, .slot = axis}); }

@@ -39,6 +39,8 @@ class Builder {
   /// A number that comes with the dispatch, behind those of the launch: kernels that differ by such alone have one
   /// text.
   Id size(Scalar type, int64_t value);
+  /// The same of a u32, of which two share a number: some devices have few.
+  Id half_size(int64_t value);
   const std::vector<uint64_t>& sizes() const { return sizes_; }
   Id thread();
   Id block(uint32_t axis = 0);
@@ -140,6 +142,7 @@ class Builder {
 
   KernelIr kernel_;
   std::vector<uint64_t> sizes_;
+  std::optional<size_t> half_free_;  // the size whose upper half nobody has
   std::vector<bool> shared_truths_, array_truths_;  // for each array whether it holds truths
   // Pure values by content, one table for each block of code that is open: inner ones end with their block.
   std::vector<std::unordered_multimap<uint64_t, Id>> known_values_{1};

@@ -21,6 +21,7 @@ using base::ceil_div;
 using codegen::Builder;
 using codegen::Dispatch;
 using codegen::Id;
+using codegen::Located;
 using codegen::Scalar;
 using ir::Op;
 
@@ -207,22 +208,41 @@ Dispatch add_parts(const ContractProblem& p, int64_t parts, const ir::Limits& li
         b.set(total, codegen::join(b, Op::sum, p.sums, b.get(total), next));
       },
       limits.subgroup > 1);
-  b.store(
-      buffers.out, at,
-      finished_sum(b, p, buffers, b.whole(type, p.bias_offset), b.get(total), at, b.mod(at, b.whole(type, p.columns))));
-  return {b.finish(), {static_cast<uint64_t>(ceil_div(p.elements(), threads)), 1, 1}, contract_bindings(p), true};
+  const Id column = b.mod(at, b.whole(type, p.columns));
+  const auto store = [&](Id to) {
+    b.store(buffers.out, to, finished_sum(b, p, buffers, b.whole(type, p.bias_offset), b.get(total), to, column));
+  };
+  if (p.windows && !p.has_natural_rows) {
+    const Id line = b.div(at, b.whole(type, p.columns));
+    const Id batch = b.div(line, b.whole(type, p.rows)), row = b.mod(line, b.whole(type, p.rows));
+    const WindowSizes sizes(b, *p.windows, batch);
+    const Located to = ResultRows(b, p, &sizes, b.whole(type, p.rows), b.whole(type, p.columns)).line(batch, row);
+    const Id place = b.add(to.at, column);
+    if (to.valid == codegen::kNoValue)
+      store(place);
+    else
+      b.branch(to.valid, [&] { store(place); });
+  } else {
+    store(at);
+  }
+  Dispatch made{b.finish(), {static_cast<uint64_t>(ceil_div(p.elements(), threads)), 1, 1}, contract_bindings(p), true};
+  made.sizes = b.sizes();
+  return made;
 }
 
-}  // namespace
-
-std::vector<ContractTile> contract_tiles(const ir::Call& call, const ir::Limits& limits) {
-  const ContractProblem p = contract_problem(call);
+std::vector<ContractTile> tiles_to_try(const ContractProblem& p, const ir::Limits& limits) {
   std::vector<ContractTile> made = tiles_of(p, limits);
   if (!has_waves(p, limits)) return made;
   for (const ContractTile& tile : kMoreTiles) {
     if (fits(p, tile, limits)) made.push_back(tile);
   }
   return made;
+}
+
+}  // namespace
+
+std::vector<ContractTile> contract_tiles(const ir::Call& call, const ir::Limits& limits) {
+  return tiles_to_try(contract_problem(call), limits);
 }
 ContractTile contract_tile(const ir::Call& call, const ir::Limits& limits) {
   return tile_of(contract_problem(call), limits);
@@ -235,13 +255,17 @@ bool contract_uses_tiles(const ir::Call& call, const ir::Limits& limits) {
 }
 
 std::vector<ir::Way> contract_ways(const ir::Call& call, const ir::Limits& limits) {
-  if (is_row_product(contract_problem(call), limits)) return {};
-  std::vector<ContractTile> tiles = contract_tiles(call, limits);
-  const auto usual = std::find(tiles.begin(), tiles.end(), contract_tile(call, limits));
+  const ContractProblem p = contract_problem(call);
+  return is_row_product(p, limits) ? std::vector<ir::Way>() : product_ways(p, limits);
+}
+
+std::vector<ir::Way> product_ways(const ContractProblem& p, const ir::Limits& limits) {
+  std::vector<ContractTile> tiles = tiles_to_try(p, limits);
+  const auto usual = std::find(tiles.begin(), tiles.end(), tile_of(p, limits));
   if (usual != tiles.end())
     std::rotate(tiles.begin(), usual, usual + 1);
   else
-    tiles.insert(tiles.begin(), contract_tile(call, limits));
+    tiles.insert(tiles.begin(), tile_of(p, limits));
   std::vector<ir::Way> made;
   for (const ContractTile& t : tiles)
     made.push_back({t.block_m, t.block_n, t.strip_k, t.thread_m, t.thread_n, t.threads});
@@ -253,10 +277,14 @@ ContractTile contract_tile_of(const ir::Way& way) {
   return {way[0], way[1], way[2], way[3], way[4], way[5]};
 }
 
-codegen::Dispatch contract_sum(const ir::Call& call, int64_t parts, const ir::Limits& limits) {
-  codegen::Dispatch made = add_parts(contract_problem(call), parts, limits);
+codegen::Dispatch product_sum(const ContractProblem& p, int64_t parts, const ir::Limits& limits) {
+  codegen::Dispatch made = add_parts(p, parts, limits);
   made.buffers.push_back({static_cast<uint32_t>(made.buffers.size()), 0});
   return made;
+}
+
+codegen::Dispatch contract_sum(const ir::Call& call, int64_t parts, const ir::Limits& limits) {
+  return product_sum(contract_problem(call), parts, limits);
 }
 
 codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits) {
@@ -265,19 +293,24 @@ codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits) {
 
 codegen::Module lower_contract(const ir::Call& call, const ir::Limits& limits, const ContractTile& tile) {
   const ContractProblem p = contract_problem(call);
+  if (p.elements() == 0 || !is_row_product(p, limits)) return lower_product(p, limits, tile);
+  codegen::Module made;
+  made.dispatches.push_back(row_product(p, limits));
+  return made;
+}
+
+codegen::Module lower_product(const ContractProblem& p, const ir::Limits& limits,
+                              const std::optional<ContractTile>& wanted) {
   codegen::Module made;
   if (p.elements() == 0) return made;
-  if (is_row_product(p, limits)) {
-    made.dispatches.push_back(row_product(p, limits));
-    return made;
-  }
+  const ContractTile tile = wanted ? *wanted : tile_of(p, limits);
   const int64_t parts = parts_of(p, limits);
   made.dispatches.push_back(uses_tiles(p, limits) ? tile_product(p, tile, parts, limits)
                                                   : lane_product(p, tile, parts, limits));
   if (parts == 1) return made;
   made.scratch_bytes = static_cast<size_t>(p.elements() * parts) * size_of(p.sums);
   made.dispatches[0].buffers.push_back({static_cast<uint32_t>(made.dispatches[0].buffers.size()), 0});
-  made.dispatches.push_back(contract_sum(call, parts, limits));
+  made.dispatches.push_back(product_sum(p, parts, limits));
   return made;
 }
 

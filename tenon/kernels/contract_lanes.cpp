@@ -42,7 +42,10 @@ class LaneProduct {
         partial_(parts > 1 ? b_.add_buffer(codegen::in_memory(p.sums), true) : 0),
         sizes_(b_, p, tile, parts, index_),
         block_(b_, p, sizes_, tile, parts, index_),
-        places_(b_, p, sizes_, index_, block_.batch) {}
+        places_(b_, p, sizes_, index_, block_.batch) {
+    if (p.windows) windows_.emplace(b_, *p.windows, block_.batch);
+    if (p.windows && p.windows->phases() > 1) block_.end_at(b_, windows_->depth());
+  }
 
   Dispatch run() {
     take_threads();
@@ -77,16 +80,18 @@ class LaneProduct {
   // A few elements that one thread takes of every strip: where they are in memory but for the strip's own depth, which
   // of the strip's elements they are, and whether they are inside the matrix.
   struct Group {
-    Id place, k;  // in the matrix, of type index; in the strip, u32
-    Id at;        // in memory, at depth 0; where the operand is strided
-    Id shared;    // in shared memory, of the first place
-    Id is_there;  // or kNoValue
-    Id is_taken;  // whether this thread has such a group at all; or kNoValue
+    Id place, k;                 // in the matrix, of type index; in the strip, u32
+    Id at;                       // in memory, at depth 0; where the operand is strided
+    Id shared;                   // in shared memory, of the first place
+    Id is_there;                 // or kNoValue
+    Id is_taken;                 // whether this thread has such a group at all; or kNoValue
+    WindowReader::Place window;  // where the operand is read through windows
   };
   struct Operand {
     ContractStrip strip;
     uint32_t buffer, shared, across, pitch, run;
     Id first;  // of this thread's rows or columns, in shared memory
+    std::optional<WindowReader> reader;
     std::vector<Group> groups;
   };
   using Loaded = std::vector<std::vector<Id>>;  // for each group its elements; those behind the end are 0
@@ -118,6 +123,8 @@ class LaneProduct {
     made.first =
         b_.mul(is_left ? thread_row_ : thread_column_, b_.u32(run_of(is_left ? tile_.thread_m : tile_.thread_n)));
     made.run = made.strip.reads_by(p_, 4) ? 4 : made.strip.reads_by(p_, 2) ? 2 : 1;
+    if (made.strip.side->order != ContractSide::Order::matrix)
+      made.reader.emplace(b_, *made.strip.side, *windows_, made.run, tile_.strip_k);
     const uint32_t groups = made.across * tile_.strip_k / made.run;
     for (uint32_t first = 0; first < groups; first += tile_.threads) {
       Group group = group_of(made, b_.add(b_.u32(first), b_.thread()));
@@ -148,7 +155,10 @@ class LaneProduct {
     made.shared = b_.add(b_.mul(made.k, b_.u32(o.pitch)), across);
     made.is_there =
         o.strip.size % o.across == 0 ? kNoValue : b_.less(made.place, (o.strip.is_left ? sizes_.rows : sizes_.columns));
-    if (o.strip.side->is_strided) made.at = places_.locate(o.strip, made.place, index(made.k)).at;
+    if (o.reader)
+      made.window = o.reader->place(b_.convert(made.place, Scalar::u32), made.k);
+    else if (o.strip.side->is_strided)
+      made.at = places_.locate(o.strip, made.place, index(made.k)).at;
     return made;
   }
 
@@ -159,7 +169,10 @@ class LaneProduct {
     for (const Group& group : o.groups) {
       const Id k = b_.add(depth, group.k);
       const Id is_there = b_.both(group.is_there, b_.less(k, block_.end));
-      if (is_strided) {
+      if (o.reader) {
+        const Located at = o.reader->at(group.window, depth);
+        all.push_back(b_.load_several(o.buffer, b_.mul(at.at, b_.u32(o.run)), o.run, b_.both(is_there, at.valid)));
+      } else if (is_strided) {
         all.push_back(b_.load_several(o.buffer, b_.add(group.at, ahead), o.run, is_there));
       } else {
         const Located at = places_.locate(o.strip, group.place, index(k));
@@ -243,16 +256,18 @@ class LaneProduct {
     uint32_t width = run_of(tile_.thread_n);
     while (p_.columns % width != 0) width /= 2;
     const Id strip = b_.mul(index(block_.part), sizes_.elements);
+    const ResultRows lines(b_, p_, windows_ ? &*windows_ : nullptr, sizes_.rows, sizes_.columns);
     for (uint32_t i = 0; i < tile_.thread_m; ++i) {
       const Id row = b_.add(block_.first_row, index(place_of(thread_row_, i, tile_.thread_m, tile_.block_m)));
-      const Id line = b_.mul(b_.add(b_.mul(block_.batch, sizes_.rows), row), sizes_.columns);
-      const Id row_there = is_whole ? kNoValue : b_.less(row, sizes_.rows);
+      const Id counted = b_.mul(b_.add(b_.mul(block_.batch, sizes_.rows), row), sizes_.columns);
+      const Located line = parts_ > 1 ? Located{counted, kNoValue} : lines.line(block_.batch, row);
+      const Id row_there = b_.both(is_whole ? kNoValue : b_.less(row, sizes_.rows), line.valid);
       for (uint32_t j = 0; j < tile_.thread_n; j += width) {
         const Id column =
             b_.add(block_.first_column, index(place_of(thread_column_, j, tile_.thread_n, tile_.block_n)));
-        const Id is_there = is_whole ? b_.boolean(true) : b_.both(row_there, b_.less(column, sizes_.columns));
-        b_.branch(is_there, [&] {
-          const Id at = b_.add(line, column);
+        const Id column_there = is_whole ? b_.boolean(true) : b_.less(column, sizes_.columns);
+        b_.branch(b_.both(row_there, column_there), [&] {
+          const Id at = b_.add(line.at, column);
           std::vector<Id> results;
           for (uint32_t c = 0; c < width; ++c) {
             const Id sum = b_.get(totals_[i * tile_.thread_n + j + c]);
@@ -281,8 +296,9 @@ class LaneProduct {
   const ContractBuffers buffers_;
   const uint32_t partial_;
   const ContractSizes sizes_;
-  const ContractBlock block_;
+  ContractBlock block_;
   const ContractPlaces places_;
+  std::optional<WindowSizes> windows_;
   Id thread_row_ = 0, thread_column_ = 0;
   std::vector<Id> totals_;
 };

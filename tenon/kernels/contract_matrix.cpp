@@ -70,7 +70,11 @@ class TileProduct {
         partial_(parts > 1 ? b_.add_buffer(codegen::in_memory(p.sums), true) : 0),
         sizes_(b_, p, tile, parts, index_),
         block_(b_, p, sizes_, tile, parts, index_),
-        places_(b_, p, sizes_, index_, block_.batch) {}
+        places_(b_, p, sizes_, index_, block_.batch) {
+    if (p.windows) windows_.emplace(b_, *p.windows, block_.batch);
+    if (p.windows && p.windows->phases() > 1) block_.end_at(b_, windows_->depth());
+    lines_.emplace(b_, p, windows_ ? &*windows_ : nullptr, sizes_.rows, sizes_.columns);
+  }
 
   Dispatch run() {
     b_.use_tiles(subgroup_);
@@ -92,17 +96,19 @@ class TileProduct {
  private:
   // Words of two numbers that one thread takes of every strip.
   struct Group {
-    Id place, k;  // of the first number: in the matrix, of type index; in the strip, u32
-    Id at;        // in memory at depth 0, in groups; where memory is read in words
-    Id shared;    // in words, of the first place
-    Id is_there;  // or kNoValue
-    Id is_taken;  // whether this thread has such a group; or kNoValue
+    Id place, k;                 // of the first number: in the matrix, of type index; in the strip, u32
+    Id at;                       // in memory at depth 0, in groups; where memory is read in words
+    Id shared;                   // in words, of the first place
+    Id is_there;                 // or kNoValue
+    Id is_taken;                 // whether this thread has such a group; or kNoValue
+    WindowReader::Place window;  // where the operand is read through windows
   };
   struct Operand {
     ContractStrip strip;
     Layout layout;
     uint32_t buffer, base, words;  // base: in shared memory; words: of a group
     bool has_words;                // whether memory is read in words
+    std::optional<WindowReader> reader;
     std::vector<Group> groups;
   };
   using Loaded = std::vector<std::vector<Id>>;  // of each group its words
@@ -145,6 +151,9 @@ class TileProduct {
     made.base = base;
     made.has_words = made.strip.reads_by(p_, 2);
     made.words = made.strip.reads_by(p_, 2 * kWords) ? kWords : 1;
+    if (made.strip.side->order != ContractSide::Order::matrix)
+      made.reader.emplace(b_, *made.strip.side, *windows_, made.has_words ? 2 * made.words : 1,
+                          made.has_words ? tile_.strip_k : 0);
     const uint32_t groups = made.layout.lines * made.layout.length / (2 * made.words);
     for (uint32_t first = 0; first < groups; first += tile_.threads) {
       const Id number = b_.add(b_.u32(first), b_.thread());
@@ -167,7 +176,10 @@ class TileProduct {
     const Id first = b_.add(b_.mul(line, b_.u32(o.layout.pitch() / 2)), b_.mul(group, b_.u32(o.words)));
     made.shared = b_.add(b_.u32(o.base), first);
     made.is_there = is_whole(o) ? kNoValue : b_.less(made.place, (o.strip.is_left ? sizes_.rows : sizes_.columns));
-    if (o.has_words) made.at = b_.div(places_.locate(o.strip, made.place, index(made.k)).at, index_of(numbers));
+    if (o.has_words && o.reader)
+      made.window = o.reader->place(b_.convert(made.place, Scalar::u32), made.k);
+    else if (o.has_words)
+      made.at = b_.div(places_.locate(o.strip, made.place, index(made.k)).at, index_of(numbers));
     return made;
   }
   // Line and group of a number. Eight threads store at once without waiting for each other if they reach different
@@ -187,7 +199,8 @@ class TileProduct {
 
   // Whether every strip ends where its part does.
   bool has_whole_strips() const {
-    return p_.depth % tile_.strip_k == 0 && part_length(p_, parts_) * (parts_ - 1) < p_.depth;
+    return p_.depth % tile_.strip_k == 0 && part_length(p_, parts_) * (parts_ - 1) < p_.depth &&
+           !(p_.windows && p_.windows->phases() > 1);
   }
   // Behind the last strip nothing is read that is needed: whole ones read it once more, and need no masks.
   Id next_strip(Id depth) {
@@ -199,7 +212,7 @@ class TileProduct {
     Loaded all;
     // In groups, which begin at multiples of their size.
     const Id stride = (o.strip.is_left ? sizes_.a : sizes_.b).depth_stride;
-    const Id ahead = o.has_words ? b_.div(b_.mul(index(depth), stride), index_of(2 * o.words)) : kNoValue;
+    const Id ahead = o.has_words && !o.reader ? b_.div(b_.mul(index(depth), stride), index_of(2 * o.words)) : kNoValue;
     for (const Group& group : o.groups) {
       const Id k = b_.add(depth, group.k);
       if (!o.has_words) {
@@ -207,6 +220,11 @@ class TileProduct {
         continue;
       }
       const Id is_there = has_whole_strips() ? group.is_there : b_.both(group.is_there, b_.less(k, block_.end));
+      if (o.reader) {
+        const Located at = o.reader->at(group.window, depth);
+        all.push_back(b_.load_several(o.buffer, b_.mul(at.at, b_.u32(o.words)), o.words, b_.both(is_there, at.valid)));
+        continue;
+      }
       const Id word = b_.mul(b_.add(group.at, ahead), index_of(o.words));
       all.push_back(b_.load_several(o.buffer, word, o.words, is_there));
     }
@@ -221,7 +239,8 @@ class TileProduct {
       const Id place = o.strip.along_depth ? group.place : b_.add(group.place, index_of(i));
       Id is_there = b_.both(group.is_taken, b_.less(k, block_.end));
       if (!is_whole(o)) is_there = b_.both(is_there, b_.less(place, (o.strip.is_left ? sizes_.rows : sizes_.columns)));
-      const Located at = places_.locate(o.strip, place, index(k));
+      const Located at = o.reader ? o.reader->at(o.reader->place(b_.convert(place, Scalar::u32), b_.u32(0)), k)
+                                  : places_.locate(o.strip, place, index(k));
       halves[i] = b_.load(o.buffer, at.at, b_.both(is_there, at.valid));
     }
     const Id upper = b_.math(Op::shl, Scalar::u32, {halves[1], b_.u32(16)});
@@ -303,13 +322,19 @@ class TileProduct {
       const Id along = b_.mul(b_.mod(group, b_.u32(in_row)), b_.u32(width));
       const Id row = b_.add(block_.first_row, index(b_.add(b_.add(row_, b_.mul(i, b_.u32(kTileSize))), down)));
       const Id column = b_.add(block_.first_column, index(b_.add(column_, along)));
-      const Id is_there =
+      const auto line = [&]() -> Located {
+        if (parts_ == 1) return lines_->line(block_.batch, row);
+        return {b_.mul(b_.add(b_.mul(block_.batch, sizes_.rows), row), sizes_.columns), kNoValue};
+      };
+      const bool may_lack_rows = parts_ == 1 && p_.windows && p_.windows->phases() > 1;
+      const Located known_line = may_lack_rows ? line() : Located{};
+      const Id is_inside =
           is_whole ? b_.boolean(true) : b_.both(b_.less(row, sizes_.rows), b_.less(column, sizes_.columns));
+      const Id is_there = b_.both(is_inside, known_line.valid);
       const Id from = b_.add(b_.mul(number, b_.u32(kTileSize * pitch)), b_.add(b_.mul(down, b_.u32(pitch)), along));
       b_.branch(is_there, [&] {
         const std::vector<Id> bits = b_.shared_load_several(shared_, from, width);
-        const Id line = b_.mul(b_.add(b_.mul(block_.batch, sizes_.rows), row), sizes_.columns);
-        const Id at = b_.add(line, column);
+        const Id at = b_.add(may_lack_rows ? known_line.at : line().at, column);
         std::vector<Id> results;
         for (uint32_t c = 0; c < width; ++c) {
           const Id sum = b_.bitcast(bits[c], Scalar::f32);
@@ -347,8 +372,10 @@ class TileProduct {
   const ContractBuffers buffers_;
   const uint32_t partial_;
   const ContractSizes sizes_;
-  const ContractBlock block_;
+  ContractBlock block_;
   const ContractPlaces places_;
+  std::optional<WindowSizes> windows_;
+  std::optional<ResultRows> lines_;
   uint32_t shared_ = 0;
   Id row_ = 0, column_ = 0;  // of this subgroup's part, in the block
   std::vector<Id> sums_;

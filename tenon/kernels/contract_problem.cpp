@@ -108,7 +108,8 @@ Scalar index_type(const ContractProblem& p) {
 ContractSizes::ContractSizes(Builder& builder, const ContractProblem& p, const ContractTile& tile, int64_t part_count,
                              Scalar index) {
   const auto size = [&](Scalar type, int64_t value, bool is_given = true) {
-    return is_given ? builder.size(type, value) : builder.whole(type, value);
+    if (!is_given) return builder.whole(type, value);
+    return p.windows && type == Scalar::u32 ? builder.half_size(value) : builder.size(type, value);
   };
   const int64_t down = ceil_div(p.rows, tile.block_m), across = ceil_div(p.columns, tile.block_n);
   rows = size(index, p.rows);
@@ -149,6 +150,7 @@ std::vector<Dispatch::Binding> contract_bindings(const ContractProblem& p) {
   const uint32_t args = 3 + (p.has_bias ? 1 : 0) + (p.has_residual ? 1 : 0) + (p.multiplies_by_slope() ? 1 : 0) +
                         (p.keeps_before ? 1 : 0);
   for (uint32_t i = 0; i < args; ++i) made.push_back({i, 0});
+  if (p.has_right_first) std::swap(made[0], made[1]);
   return made;
 }
 
@@ -190,6 +192,14 @@ ContractStrip contract_strip(const ContractProblem& p, bool is_left) {
 }
 
 bool ContractStrip::reads_by(const ContractProblem& p, int64_t width) const {
+  const auto is_multiple = [&](int64_t elements) { return elements % width == 0; };
+  if (side->order == ContractSide::Order::weights || side->order == ContractSide::Order::places)
+    return side->steps[3] == 1 && is_multiple(size) && is_multiple(side->steps[0]) && is_multiple(side->steps[1]) &&
+           is_multiple(side->steps[2]) && is_multiple(side->offset) && is_multiple(side->group);
+  if (side->order != ContractSide::Order::matrix)
+    return side->steps[3] == 1 && is_multiple(p.windows->channels) && is_multiple(side->steps[0]) &&
+           is_multiple(side->steps[1]) && is_multiple(side->steps[2]) && is_multiple(side->offset) &&
+           is_multiple(side->group);
   if (!side->is_strided || (along_depth ? depth_stride : stride) != 1) return false;
   if ((along_depth ? p.depth : size) % width != 0) return false;
   if ((along_depth ? stride : depth_stride) % width != 0 || side->offset % width != 0) return false;

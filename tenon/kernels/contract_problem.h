@@ -2,12 +2,15 @@
 
 #pragma once
 
+#include <optional>
+
 #include "tenon/codegen/address.h"
 #include "tenon/codegen/builder.h"
 #include "tenon/codegen/kernel_ir.h"
 #include "tenon/ir/call.h"
 #include "tenon/ir/limits.h"
 #include "tenon/kernels/contract.h"
+#include "tenon/kernels/convolution_windows.h"
 
 namespace tenon::kernels {
 
@@ -18,11 +21,22 @@ inline constexpr int64_t kDepthUnit = 64;         // parts begin at whole strips
 
 /// One operand: a batch of matrices, as strides where the map allows.
 struct ContractSide {
+  /// What lies along the inner dimension, and across it, where no strides tell (convolution_windows.h).
+  enum class Order : uint8_t {
+    matrix,
+    windows,  // taps and channels, across windows
+    taps,     // windows, across taps and channels
+    places,   // the windows' own places, across channels
+    weights,  // taps and channels of a kernel, across its other channels
+  };
   DType dtype = DType::f32;
   ir::IndexMap map;
   Dims batch_strides;
   int64_t offset = 0, row = 0, column = 0;  // strides
   bool is_strided = false;
+  Order order = Order::matrix;
+  Dims steps;         // of any other order: see WindowReader::place
+  int64_t group = 0;  // from one group's elements to the next one's
 };
 
 struct ContractProblem {
@@ -34,7 +48,10 @@ struct ContractProblem {
   DType bias = DType::f32;
   int64_t bias_offset = 0;
   ir::Epilogue::Activation activation = ir::Epilogue::Activation::none;
-  bool keeps_before = false;  // what an activation is taken of
+  bool keeps_before = false;       // what an activation is taken of
+  std::optional<Windows> windows;  // of a convolution; the batch is its groups, each with its phases
+  bool has_natural_rows = false;   // whether the results of its groups lie behind each other
+  bool has_right_first = false;    // whether the right operand comes before the left one
 
   bool multiplies_by_slope() const { return activation == ir::Epilogue::Activation::gelu_slope; }
   int64_t batches() const { return ir::count(batch); }
@@ -118,12 +135,21 @@ class ContractBlock {
  public:
   ContractBlock(codegen::Builder& b, const ContractProblem& p, const ContractSizes& sizes, const ContractTile& tile,
                 int64_t parts, codegen::Scalar index);
+  /// Phases of a convolution have inner dimensions of their own.
+  void end_at(codegen::Builder& b, codegen::Id depth) { end = b.min(end, depth); }
   static std::array<uint64_t, 3> grid(const ContractProblem& p, const ContractTile& tile, int64_t parts);
 
   codegen::Id first_row, first_column;  // of the tile, of type index
   codegen::Id batch, part;              // index, u32
   codegen::Id begin, end;               // of the part, u32
 };
+
+/// The kernels of a product, with the usual tile unless there is another one.
+codegen::Module lower_product(const ContractProblem& p, const ir::Limits& limits,
+                              const std::optional<ContractTile>& tile = std::nullopt);
+/// Adds up so many parts, which lie in scratch memory.
+codegen::Dispatch product_sum(const ContractProblem& p, int64_t parts, const ir::Limits& limits);
+std::vector<ir::Way> product_ways(const ContractProblem& p, const ir::Limits& limits);
 
 /// Products by fma, and by matrix tiles; parts beyond one are left in the buffer behind the others.
 codegen::Dispatch lane_product(const ContractProblem& p, const ContractTile& tile, int64_t parts,

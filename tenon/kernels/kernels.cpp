@@ -6,6 +6,7 @@
 #include "tenon/codegen/lower.h"
 #include "tenon/kernels/attention.h"
 #include "tenon/kernels/contract.h"
+#include "tenon/kernels/convolution.h"
 #include "tenon/kernels/copy.h"
 #include "tenon/kernels/scan.h"
 #include "tenon/kernels/scatter.h"
@@ -13,7 +14,7 @@
 
 namespace tenon::kernels {
 
-// Looking up is done inside of kernels, convolutions are products of windows.
+// Looking up is done inside of kernels; convolutions are those whose channels come last.
 ir::EnumSet<ir::Op> missing_calls() {
   return {ir::Op::gather,      ir::Op::conv,     ir::Op::conv_transpose,
           ir::Op::conv_weight, ir::Op::max_pool, ir::Op::max_pool_backward};
@@ -25,6 +26,9 @@ codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {
     case ir::Op::attention_backward: return lower_attention_backward(call, limits);
     case ir::Op::contract:
       return call.way.empty() ? lower_contract(call, limits) : lower_contract(call, limits, contract_tile_of(call.way));
+    case ir::Op::conv:
+    case ir::Op::conv_transpose:
+    case ir::Op::conv_weight: return lower_convolution(call, limits);
     case ir::Op::bitcast: return lower_bitcast(call, limits);
     case ir::Op::contiguous: return lower_contiguous(call, limits);
     case ir::Op::scan: return lower_scan(call, limits);
@@ -42,7 +46,10 @@ codegen::Module lower(const std::variant<ir::Call, ir::LoopNest>& kernel, const 
 }
 
 std::vector<ir::Way> ways(const ir::Call& call, const ir::Limits& limits) {
+  if (std::holds_alternative<ir::ConvAttrs>(call.attrs)) return convolution_ways(call, limits);
   return call.op == ir::Op::contract ? contract_ways(call, limits) : std::vector<ir::Way>();
 }
+
+bool takes(const ir::Call& call) { return takes_convolution(call); }
 
 }  // namespace tenon::kernels

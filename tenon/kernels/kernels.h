@@ -18,6 +18,7 @@ ir::EnumSet<ir::Op> missing_calls();
 codegen::Module lower(const ir::Call& call, const ir::Limits& limits);
 codegen::Module lower(const std::variant<ir::Call, ir::LoopNest>& kernel, const ir::Limits& limits);
 /// See device::Compiler.
+bool takes(const ir::Call& call);
 std::vector<ir::Way> ways(const ir::Call& call, const ir::Limits& limits);
 
 }  // namespace tenon::kernels

@@ -244,7 +244,7 @@ struct ConvolutionApi {
   void (*last_error)(char* text, size_t bytes);
 };
 
-/// None where it was not found; convolutions then are products of windows.
+/// None where it was not found; convolutions then are kernels of our own.
 const ConvolutionApi* dnn();
 
 }  // namespace tenon::backends::cuda

@@ -90,7 +90,6 @@ ir::Limits limits_of(const Found& found) {
     gpu::add_tiles(limits);
     limits.gelu_epilogue = limits.tf32 = lt() != nullptr;
   }
-  limits.channels_last = has_dnn();
   return limits;
 }
 
@@ -103,7 +102,7 @@ std::string describe(const Found& found) {
       static_cast<double>(found.memory) / 1e9, limits.processors, limits.max_threads, limits.shared_bytes >> 10);
   if (!nvrtc()) text += fmt::format("; only kernels that were kept run: {}", why_no_compiler());
   if (!lt()) text += "; no cuBLASLt, products are our own kernels";
-  if (!dnn()) text += "; no cuDNN, convolutions are products of windows";
+  if (!dnn()) text += "; no cuDNN, convolutions are our own kernels";
   return text;
 }
 

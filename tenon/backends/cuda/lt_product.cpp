@@ -420,7 +420,9 @@ std::vector<gpu::Step> Compiler::library_steps(const device::Kernel& kernel) {
   return by_library ? by_library->steps : std::vector<gpu::Step>();
 }
 
-bool Compiler::takes(const ir::Call& call) const { return taken(device::Kernel(call)) != nullptr; }
+bool Compiler::takes(const ir::Call& call) const {
+  return taken(device::Kernel(call)) != nullptr || gpu::Compiler::takes(call);
+}
 
 // Tiles are those of our own kernels.
 std::vector<ir::Way> Compiler::ways(const ir::Call& call) const {
@@ -443,7 +445,7 @@ bool Compiler::has_way(const ir::Call& call, const ir::Way& way) const {
   if (call.op == ir::Op::contract && way.size() != kNumbersOfAlgorithm) return gpu::Compiler::has_way(call, way);
   ir::Call asked = call;
   asked.way = way;
-  return taken(device::Kernel(asked)) != nullptr;
+  return taken(device::Kernel(asked)) != nullptr || gpu::Compiler::has_way(call, way);
 }
 
 // The product alone, whatever follows its sums and however they are written; but with an activation.

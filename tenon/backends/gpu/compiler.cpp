@@ -156,6 +156,8 @@ device::ProgramRef Compiler::compile(const device::Kernel& kernel) {
                   [&](size_t, const std::string& source, const codegen::KernelIr& ir) { return build(source, ir); });
 }
 
+bool Compiler::takes(const ir::Call& call) const { return kernels::takes(call); }
+
 std::vector<ir::Way> Compiler::ways(const ir::Call& call) const { return kernels::ways(call, limits_); }
 
 std::string Compiler::saved_as(const device::Kernel& kernel) const {

@@ -51,6 +51,7 @@ class Compiler : public device::Compiler {
 
   device::ProgramRef compile(const device::Kernel& kernel) override;
   bool compiles_in_parallel() const override { return true; }
+  bool takes(const ir::Call& call) const override;
   std::vector<ir::Way> ways(const ir::Call& call) const override;
   std::string saved_as(const device::Kernel& kernel) const override;
   std::vector<std::byte> save(const device::Program& program) const override;

@@ -31,6 +31,7 @@ ir::Limits limits_of_gpu(uint32_t processors) {
   limits.gathers_inside = true;
   limits.alignment = 128;
   limits.missing_calls = kernels::missing_calls();
+  limits.channels_last = true;
   limits.processors = processors;
   // A block a row, and as many as there are processors at once.
   limits.few_rows = std::max(limits.few_rows, processors);

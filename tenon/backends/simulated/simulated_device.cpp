@@ -44,6 +44,7 @@ ir::Limits limits_of_gpu(bool fuses, bool has_tiles = true) {
   if (has_tiles) limits.product_granule = 64;
   limits.has_tile_places = has_tiles;
   limits.missing_calls = kernels::missing_calls();
+  limits.channels_last = true;
   return limits;
 }
 
@@ -58,6 +59,7 @@ class GpuCompiler : public device::Compiler {
     return made;
   }
 
+  bool takes(const ir::Call& call) const override { return kernels::takes(call); }
   std::vector<ir::Way> ways(const ir::Call& call) const override { return kernels::ways(call, limits_); }
 
  private:
