@@ -177,7 +177,8 @@ ContractTile tile_of(const ContractProblem& p, const ir::Limits& limits) {
   const std::vector<ContractTile> tiles = tiles_of(p, limits);
   const int64_t parts = parts_of(p, limits);
   const bool has_tiles = uses_tiles(p, limits);
-  if (has_waves(p, limits)) {
+  // Products of few rows or columns, as layers of 64 channels are, would leave half of such a tile idle.
+  if (has_waves(p, limits) && std::min(p.rows, p.columns) > 64) {
     const WaveTile& wave = wave_tile_of(p, parts, limits);
     const bool is_filled = 4 * blocks_of(p, wave.tile, parts) >= 3 * int64_t{limits.processors};
     if (is_filled && fits(p, wave.tile, limits)) return wave.tile;

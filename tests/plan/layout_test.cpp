@@ -90,6 +90,37 @@ TEST(Layout, AConvolutionThatIsNotTakenIsAProductOfWindows) {
   EXPECT_EQ(count_of(plan::make_plan(request)).convolutions, 0u);
 }
 
+// The bytes of the largest value that a plan has in memory, or that a kernel asks for beside its results.
+size_t most_bytes(const plan::Plan& plan, const ir::Limits& limits) {
+  size_t most = 0;
+  for (const plan::Slot& slot : plan.slots) most = std::max(most, slot.bytes);
+  for (const plan::Kernel& kernel : plan.kernels) {
+    const auto* call = std::get_if<ir::Call>(&kernel);
+    if (call && std::holds_alternative<ir::ConvAttrs>(call->attrs))
+      most = std::max(most, kernels::lower(*call, limits).scratch_bytes);
+  }
+  return most;
+}
+
+// Of 3 x 3 pixels they would be nine times the image, in each of the three sides.
+TEST(Layout, NoMemoryHoldsTheWindowsOfAConvolution) {
+  ir::Limits limits = of_a_gpu();
+  limits.max_threads = 256;
+  limits.subgroup = 32;
+  limits.processors = 8;
+  limits.shared_bytes = 48 << 10;
+  const Tensor x = image({16, 16, 24, 24}).requires_grad_(), w = image({32, 16, 3, 3}).requires_grad_();
+  const Tensor y = nn::conv2d(x, w, {}, {.padding = 1});
+  plan::Request request;
+  for (const Tensor& gradient : grad(std::vector<Tensor>{(y * y).sum()}, std::vector<Tensor>{x, w}))
+    request.outputs.push_back(value_of(gradient));
+  request.limits = limits;
+  request.takes = kernels::takes;
+  const plan::Plan plan = plan::make_plan(request);
+  EXPECT_EQ(count_of(plan).convolutions, 3u);
+  EXPECT_EQ(most_bytes(plan, limits), size_t{16} * 32 * 24 * 24 * 4);  // the result
+}
+
 // What is asked about is what is planned.
 TEST(Layout, TheDeviceIsAskedAboutTheCallThatItGets) {
   const Tensor x = image({8, 16, 6, 6}, DType::bf16), w = image({32, 16, 3, 3}, DType::bf16);
