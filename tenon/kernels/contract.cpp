@@ -79,8 +79,20 @@ double cycles_in_parts(const ContractProblem& p, int64_t parts, bool has_tiles, 
   return static_cast<double>(part_length(p, parts)) * step + each * kStart + adding;
 }
 
+// Weights of a layer are few and pixels many: without parts most processors would have nothing to do, and with one
+// block each they would wait for memory after every strip.
+int64_t parts_of_pixels(const ContractProblem& p, const ir::Limits& limits) {
+  constexpr int64_t kShortest = 512;
+  const auto tiles = [](int64_t size) { return ceil_div(size, size > 64 ? 128 : 64); };
+  const int64_t blocks = p.batches() * tiles(p.rows) * tiles(p.columns), processors = limits.processors;
+  const int64_t wanted = blocks < processors ? ceil_div(5 * processors, 2 * blocks) : 1;
+  const int64_t most = std::clamp<int64_t>(p.depth / kShortest, 1, kMostPartsOfPixels);
+  return std::max(std::min(wanted, most), ceil_div(p.depth, kLongestPart));
+}
+
 int64_t parts_of(const ContractProblem& p, const ir::Limits& limits) {
   if (p.elements() == 0) return 1;
+  if (p.sums_pixels) return parts_of_pixels(p, limits);
   const bool has_tiles = uses_tiles(p, limits);
   int64_t best = 1;
   const int64_t blocks = p.batches() * ceil_div(p.rows, 64) * ceil_div(p.columns, 64);

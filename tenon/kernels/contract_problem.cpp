@@ -100,7 +100,8 @@ ContractProblem contract_problem(const ir::Call& call) {
 Scalar index_type(const ContractProblem& p) {
   const bool is_wide =
       !codegen::fits_32(p.a.map) || !codegen::fits_32(p.b.map) ||
-      static_cast<double>(p.elements()) * static_cast<double>(std::max(kMostParts, ceil_div(p.depth, kLongestPart))) >=
+      static_cast<double>(p.elements()) * static_cast<double>(std::max(p.sums_pixels ? kMostPartsOfPixels : kMostParts,
+                                                                       ceil_div(p.depth, kLongestPart))) >=
           2147483648.0;
   return is_wide ? Scalar::u64 : Scalar::u32;
 }

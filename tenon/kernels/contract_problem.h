@@ -14,8 +14,9 @@
 
 namespace tenon::kernels {
 
-inline constexpr int64_t kLeastPart = 128;        // of the inner dimension
-inline constexpr int64_t kMostParts = 32;         // but where they would be longer than
+inline constexpr int64_t kLeastPart = 128;  // of the inner dimension
+inline constexpr int64_t kMostParts = 32;   // but where they would be longer than
+inline constexpr int64_t kMostPartsOfPixels = 128;
 inline constexpr int64_t kLongestPart = 1 << 16;  // a longer sum would lose digits
 inline constexpr int64_t kDepthUnit = 64;         // parts begin at whole strips of every tile
 
@@ -52,6 +53,7 @@ struct ContractProblem {
   std::optional<Windows> windows;  // of a convolution; the batch is its groups, each with its phases
   bool has_natural_rows = false;   // whether the results of its groups lie behind each other
   bool has_right_first = false;    // whether the right operand comes before the left one
+  bool sums_pixels = false;        // whether the inner dimension is all pixels of a batch
 
   bool multiplies_by_slope() const { return activation == ir::Epilogue::Activation::gelu_slope; }
   int64_t batches() const { return ir::count(batch); }

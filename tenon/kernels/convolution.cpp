@@ -195,7 +195,7 @@ ContractProblem product_of(const ir::Call& call, bool as_taps = false) {
                        : pictures(y, Order::places, y.steps, s.results * y.steps[3]);
       p.b = is_plain ? matrix(x, x.steps[2], x.steps[3], s.channels * x.steps[3], s.groups)
                      : pictures(x, Order::taps, x.steps, s.channels * x.steps[3]);
-      p.has_natural_rows = p.has_right_first = true;
+      p.has_natural_rows = p.has_right_first = p.sums_pixels = true;
     }
   }
   if (!is_plain || s.groups > 1) p.windows = std::move(windows);
