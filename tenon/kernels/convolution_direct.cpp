@@ -19,11 +19,11 @@ using codegen::Located;
 using codegen::Scalar;
 using ir::Op;
 
-constexpr int64_t kFewChannels = 8;                          // of a group, read and written
-constexpr uint32_t kVector = 4;                              // channels of a thread
-constexpr uint32_t kPixels = 4;                              // of a thread
-constexpr uint32_t kDirectThreads = 256, kDirectLanes = 32;  // of a block; of those side by side
-constexpr uint32_t kDirectSums = 40;                         // of a thread
+constexpr int64_t kFewChannels = 8;                                           // of a group, read and written
+constexpr uint32_t kVector = 4;                                               // channels of a thread
+constexpr uint32_t kPixels = 4;                                               // of a thread
+constexpr uint32_t kDirectThreads = 256, kDirectLanes = 32, kLeastLanes = 8;  // of a block; of those side by side
+constexpr uint32_t kDirectSums = 40;                                          // of a thread
 constexpr int64_t kLeastPixels = 256, kMostDirectParts = 1024;
 
 uint32_t u32_of(int64_t value) { return static_cast<uint32_t>(value); }
@@ -43,7 +43,12 @@ Channels channels_of(int64_t all, bool has_vectors, const ir::Limits& limits) {
   made.all = all;
   made.vector = has_vectors && limits.vector >= kVector ? kVector : 1;
   made.threads = std::bit_floor(std::clamp(limits.max_threads, 1u, kDirectThreads));
-  const auto wanted = std::bit_ceil(u32_of(std::min<int64_t>(ceil_div(all, made.vector), kDirectLanes)));
+  const int64_t vectors = ceil_div(all, made.vector);
+  uint32_t wanted = std::bit_ceil(u32_of(std::min<int64_t>(vectors, kDirectLanes)));
+  // As few threads behind the last channel as can be: of 96 channels eight threads side by side have 32.
+  for (uint32_t fewer = wanted / 2; fewer >= kLeastLanes; fewer /= 2) {
+    if (base::round_up(vectors, fewer) < base::round_up(vectors, wanted)) wanted = fewer;
+  }
   made.lanes = std::max(1u, std::min(wanted, made.threads / made.vector));
   return made;
 }

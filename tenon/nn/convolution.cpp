@@ -126,21 +126,21 @@ Tensor convolved(bool is_transposed, const Tensor& x, const Tensor& weight, Conv
 }
 
 // As products under Autocast: the lower type is multiplied, sums are f32, and the weight's gradient is never rounded;
-// but where a library rounds both.
-Tensor autocast_sums(bool is_transposed, const Tensor& x, const Tensor& weight, const ConvAttrs& attrs, DType low) {
+// but where a library rounds both. `result`: what sums are written as, rounded at once where nothing is added to them.
+Tensor autocast_sums(bool is_transposed, const Tensor& x, const Tensor& weight, const ConvAttrs& attrs, DType low,
+                     DType result) {
   const Tensor low_weight = autocast_values(weight);
   const CustomFunction function{
       "autocast_convolution",
       [&](std::span<const Tensor> in) {
-        const DType sums = record::convolution_sums(low, in[0].device().id);
-        return std::vector<Tensor>{convolved(is_transposed, in[0], low_weight, attrs, sums)};
+        return std::vector<Tensor>{convolved(is_transposed, in[0], low_weight, attrs, result)};
       },
       [is_transposed, attrs, low](std::span<const Tensor> in, std::span<const Tensor> grads) {
         const Tensor g = grads[0].to(low);
         ConvAttrs wide = attrs;
         wide.result = record::convolution_sums(low, g.device().id);
-        const Tensor &image = is_transposed ? g : in[0], &result = is_transposed ? in[0] : g;
-        const Tensor slope = tensor_of(ir::conv_weight(record::in(image), record::in(result), wide));
+        const Tensor &image = is_transposed ? g : in[0], &seen = is_transposed ? in[0] : g;
+        const Tensor slope = tensor_of(ir::conv_weight(record::in(image), record::in(seen), wide));
         return std::vector<Tensor>{convolved(!is_transposed, g, with_history_of(in[1], in[2]), attrs, low),
                                    slope.to(in[1].dtype()), Tensor()};
       }};
@@ -208,7 +208,7 @@ Tensor overlapping_sum(const Tensor& images, int64_t batch, const ConvAxis& dept
 // The sum of products alone, in `result`.
 Tensor summed(const Convolution& c, const Tensor& x, const Tensor& weight, const ConvAttrs& attrs,
               std::optional<DType> low, DType result) {
-  if (low) return autocast_sums(c.is_transposed, x, weight, attrs, *low);
+  if (low) return autocast_sums(c.is_transposed, x, weight, attrs, *low, result);
   return convolved(c.is_transposed, x, weight, attrs, result);
 }
 

@@ -164,8 +164,27 @@ Device with_f64(Device device) {
   return device::open(device.id).limits().missing_dtypes.contains(DType::f64) ? Device("cpu") : device;
 }
 
-DType convolution_sums(DType dtype, ir::DeviceId device) {
-  return device::open(device).limits().channels_last ? dtype : accumulator(dtype);
+namespace {
+// Of one pixel, channels last.
+ir::Call smallest_convolution(DType dtype, DType result) {
+  ir::ConvAttrs attrs;
+  attrs.axes = {{.image = 1, .kernel = 1, .out = 1}};
+  attrs.result = result;
+  attrs.channels_last = true;
+  ir::Call made;
+  made.op = ir::Op::conv;
+  made.attrs = attrs;
+  for (int i = 0; i < 2; ++i) made.inputs.push_back({dtype, ir::IndexMap(Dims{1, 1, 8})});
+  made.outputs.push_back({result, Dims{1, 1, 1}});
+  return made;
+}
+}  // namespace
+
+DType convolution_sums(DType dtype, ir::DeviceId id) {
+  device::Device& device = device::open(id);
+  const DType wide = accumulator(dtype);
+  if (wide == dtype || !device.limits().channels_last) return wide;
+  return device.compiler().takes(smallest_convolution(dtype, wide)) ? wide : dtype;
 }
 
 ir::Value product(const ir::Value& a, const ir::Value& b, DType result) {

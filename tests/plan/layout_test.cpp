@@ -268,6 +268,15 @@ const ir::Call* first_call(const plan::Plan& plan, Op op) {
   return nullptr;
 }
 
+// What follows reads half as much.
+TEST(Layout, UnderAutocastSumsToWhichNothingIsAddedAreWrittenRounded) {
+  const Autocast in_bf16(DType::bf16);
+  const Tensor x = image({8, 16, 8, 8}), w = image({32, 16, 3, 3}), bias = image({32});
+  const plan::Plan plain = planned({nn::conv2d(x, w)}), added = planned({nn::conv2d(x, w, bias)});
+  EXPECT_EQ(first_call(plain, Op::conv)->outputs[0].dtype, DType::bf16);
+  EXPECT_EQ(first_call(added, Op::conv)->outputs[0].dtype, DType::f32);
+}
+
 // Tensor cores take eight channels at a time; zeros beside the three of a picture change no sum.
 TEST(Layout, PicturesOfThreeChannelsHaveEightWhereTheyAre16Bits) {
   const auto planned_with = [&](DType dtype) {

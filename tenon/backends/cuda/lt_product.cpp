@@ -420,8 +420,12 @@ std::vector<gpu::Step> Compiler::library_steps(const device::Kernel& kernel) {
   return by_library ? by_library->steps : std::vector<gpu::Step>();
 }
 
+// Sums in f32 of 16 bits are not taken beside cuDNN, which has none: programs then ask for rounded ones, which it is
+// quick at.
 bool Compiler::takes(const ir::Call& call) const {
-  return taken(device::Kernel(call)) != nullptr || gpu::Compiler::takes(call);
+  if (taken(device::Kernel(call))) return true;
+  const bool is_wider = call.outputs[0].dtype != call.inputs[0].dtype;
+  return !(is_wider && has_dnn()) && gpu::Compiler::takes(call);
 }
 
 // Tiles are those of our own kernels.
