@@ -28,11 +28,12 @@ GPU_BACKENDS = {f"backends/{name}" for name in ("cuda", "opencl", "vulkan", "web
 # The design's table "may use (and what those use)".
 USES = {
     "base": set(),
+    "math": {"base"},
     "ir/plain": {"base"},
     "ir": {"base", "ir/plain"},
     "grad": {"ir"},
     "plan": {"ir"},
-    "codegen": {"ir"},
+    "codegen": {"ir", "math"},
     "render": {"codegen"},
     "kernels": {"codegen"},
     "device": {"ir/plain"},
@@ -263,6 +264,9 @@ SELF_TEST = [
     ("tenon/models/gpt2.cpp", '#include "tenon/rl/dqn.h"\n', 1),
     ("tenon/tensor/tensor.cpp", '#include "tenon/tenon.h"\n', 1),
     ("tenon/tensor/tensor.cpp", "#  include <tenon/nn/linear.h>\n", 1),
+    ("tenon/math/coefficients.h", '#include "tenon/ir/op.h"\n', 1),
+    ("tenon/backends/cpu/tile/math-inl.h", '#include "tenon/math/coefficients.h"\n', None),
+    ("tenon/plan/group.cpp", '#include "tenon/math/coefficients.h"\n', 1),
     # device/ and the plain data of ir/.
     ("tenon/device/device.h", '#include "tenon/ir/limits.h"\n#include "tenon/base/error.h"\n', None),
     ("tenon/device/device.h", '#include "tenon/ir/node.h"\n', 1),

@@ -12,9 +12,8 @@
 
 #include "tenon/base/error.h"
 #include "tenon/codegen/builder.h"
-#include "tenon/codegen/f64_functions.h"
+#include "tenon/codegen/functions.h"
 #include "tenon/codegen/numbers.h"
-#include "tenon/codegen/real_functions.h"
 #include "tenon/codegen/wide.h"
 
 namespace tenon::codegen {
@@ -32,6 +31,11 @@ bool is_missing(const Lacks& lacks, Scalar element) {
     case Scalar::u16: return lacks.halves;
     default: return false;
   }
+}
+
+bool lacks_function(const Lacks& lacks, const Inst& inst) {
+  return (inst.type == Scalar::f32 && lacks.functions.contains(inst.op)) ||
+         (inst.type == Scalar::f64 && lacks.f64_functions.contains(inst.op));
 }
 
 /// Whether a loop has a barrier, but not as its last instruction. All threads of a block go through such a loop
@@ -273,12 +277,10 @@ class Rewriter {
       }
     } else if (is_split(from)) {
       wide_op(at, inst, from);
-    } else if (inst.type == Scalar::f64 && from == Scalar::f64 && lacks_.f64_functions.contains(inst.op)) {
-      made_[at] = {inst.args.size() == 1 ? f64_function(b_, inst.op, single(inst.args[0]))
-                                         : f64_function(b_, inst.op, single(inst.args[0]), single(inst.args[1]))};
-    } else if (inst.type == Scalar::f32 && from == Scalar::f32 && lacks_.functions.contains(inst.op)) {
-      const Id second = inst.args.size() == 1 ? kNoValue : single(inst.args[1]);
-      made_[at] = {real_function(b_, inst.op, single(inst.args[0]), second, !lacks_.fused)};
+    } else if (inst.type == from && lacks_function(lacks_, inst)) {
+      std::vector<Id> args;
+      for (const Id arg : inst.args) args.push_back(single(arg));
+      made_[at] = {function(b_, inst.op, args, !lacks_.fused)};
     } else {
       same(at, inst);
     }
@@ -410,8 +412,7 @@ bool needs_it(const KernelIr& kernel, const Lacks& lacks) {
   const auto is_narrow = [&](const KernelBuffer& buffer) { return is_missing(lacks, buffer.element); };
   const auto calls = [&](const Inst& inst) {
     if ((lacks.pack_bf16 && inst.kind == Kind::pack_bf16) || (lacks.larger && inst.kind == Kind::larger)) return true;
-    return inst.kind == Kind::math && ((inst.type == Scalar::f32 && lacks.functions.contains(inst.op)) ||
-                                       (inst.type == Scalar::f64 && lacks.f64_functions.contains(inst.op)));
+    return inst.kind == Kind::math && lacks_function(lacks, inst);
   };
   return std::ranges::any_of(kernel.buffers, is_narrow) || std::ranges::any_of(kernel.code, calls);
 }

@@ -9,7 +9,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/half.h"
-#include "tenon/codegen/math.h"
+#include "tenon/codegen/functions.h"
 
 namespace tenon::codegen {
 namespace {
@@ -107,24 +107,6 @@ Id larger(Builder& b, DType dtype, Id x, Id y) {
   if (type == Scalar::boolean) return b.either(x, y);
   if (!is_float(type)) return b.select(b.less(x, y), y, x);
   return type == Scalar::f32 ? b.larger(x, y) : larger_by_choice(b, x, y);
-}
-
-// Of f64; those of f32 are in math.h.
-Id sigmoid(Builder& b, Id x) {
-  constexpr Scalar kType = Scalar::f64;
-  const Id zero = real(b, kType, 0), one = real(b, kType, 1);
-  const Id e = b.math(Op::exp, kType, {b.math(Op::neg, kType, {b.math(Op::abs, kType, {x})})});
-  return b.div(b.select(b.less(x, zero), e, one), b.add(one, e));
-}
-
-// By way of expm1, which is exact near 0, and reaches 1 where some languages' own tanh stays below it.
-Id tanh(Builder& b, Id x) {
-  constexpr Scalar kType = Scalar::f64;
-  const Id twice = b.math(Op::mul, kType, {real(b, kType, -2), b.math(Op::abs, kType, {x})});
-  const Id e = b.math(Op::expm1, kType, {twice});
-  const Id size = b.div(b.math(Op::neg, kType, {e}), b.add(real(b, kType, 2), e));
-  return b.select(b.less(x, real(b, kType, 0)), b.math(Op::neg, kType, {size}),
-                  b.select(b.equal(x, real(b, kType, 0)), x, size));
 }
 
 // Of a power of two its exponent, which some languages' own misses by a unit of the last place.
@@ -293,13 +275,11 @@ Id apply(Builder& b, Op op, DType from, DType to, std::span<const Id> args) {
   }
   if (type == Scalar::boolean) return truth(b, op, args);
   const auto result = [&]() -> Id {
-    if (type == Scalar::f32 && has_own_math(op)) return own_math(b, op, args);
+    if (is_float(type) && is_function_of_ours(op, type)) return function(b, op, args);
     switch (op) {
       case Op::less: return b.less(args[0], args[1]);
       case Op::equal: return b.equal(args[0], args[1]);
       case Op::maximum: return larger(b, from, args[0], args[1]);
-      case Op::sigmoid: return sigmoid(b, args[0]);
-      case Op::tanh: return tanh(b, args[0]);
       case Op::log2: return type == Scalar::f64 ? log2(b, args[0]) : b.math(op, type, {args[0]});
       case Op::idiv: return divide(b, op, type, args[0], args[1]);
       case Op::mod:

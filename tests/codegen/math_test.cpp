@@ -1,6 +1,6 @@
 // Our own f32 functions against f64: over all floats by steps, densely where they bend, and at their ends.
 
-#include "tenon/codegen/math.h"
+#include "tenon/codegen/functions.h"
 
 #include <gtest/gtest.h>
 

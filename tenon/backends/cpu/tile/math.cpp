@@ -39,20 +39,15 @@ TileFn two(DType dtype) {
 }  // namespace
 
 TileFn find_math_here(Op op, DType dtype) {
+  if (op == Op::pow) return two<Pow>(dtype);
   switch (op) {
-    case Op::exp: return one<Exp>(dtype);
-    case Op::expm1: return one<Expm1>(dtype);
-    case Op::log: return one<Log>(dtype);
-    case Op::log2: return one<Log2>(dtype);
-    case Op::log1p: return one<Log1p>(dtype);
-    case Op::sin: return one<Sin>(dtype);
-    case Op::cos: return one<Cos>(dtype);
-    case Op::tanh: return one<Tanh>(dtype);
-    case Op::sigmoid: return one<Sigmoid>(dtype);
-    case Op::erf: return one<Erf>(dtype);
-    case Op::pow: return two<Pow>(dtype);
-    default: return nullptr;
+#define TENON_OP(name, ...)                                                                \
+  case Op::name:                                                                           \
+    if constexpr (is_function_of_one<Lanes<1>>(Op::name)) return one<Function<Op::name>>(dtype); \
+    return nullptr;
+#include "tenon/ir/ops.def"
   }
+  return nullptr;
 }
 
 }  // namespace tenon::backends::cpu::HWY_NAMESPACE
