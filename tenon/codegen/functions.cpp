@@ -102,12 +102,8 @@ class KernelMath {
   // ---- bits ----
 
   Word word(uint32_t x) const { return {{&b_, b_.u32(x)}}; }
-  Word low_bits(const Real& x) const {
-    return {{&b_, kWide ? b_.f64_word(x.id, 0) : b_.bitcast(x.id, Scalar::u32)}};
-  }
-  Word high_bits(const Real& x) const {
-    return {{&b_, kWide ? b_.f64_word(x.id, 1) : b_.bitcast(x.id, Scalar::u32)}};
-  }
+  Word low_bits(const Real& x) const { return {{&b_, kWide ? b_.f64_word(x.id, 0) : b_.bitcast(x.id, Scalar::u32)}}; }
+  Word high_bits(const Real& x) const { return {{&b_, kWide ? b_.f64_word(x.id, 1) : b_.bitcast(x.id, Scalar::u32)}}; }
   Real with_low_bits(const Real& x, const Word& low) const {
     return value(kWide ? b_.f64_of(low.id, high_bits(x).id) : b_.bitcast(low.id, kType));
   }
@@ -160,8 +156,9 @@ class KernelMath {
   template <class F>
   Real repeat(const Word& count, const Real& first, F&& step) const {
     const Id kept = b_.variable(first.id);
-    b_.loop(b_.u32(0), count.id, b_.u32(1),
-            [&](Id turn) { b_.set(kept, step(value(b_.get(kept)), Word{{&b_, turn}}).id); });
+    b_.loop(b_.u32(0), count.id, b_.u32(1), [&](Id turn) {
+      b_.set(kept, step(value(b_.get(kept)), Word{{&b_, turn}}).id);
+    });
     return value(b_.get(kept));
   }
 
@@ -177,18 +174,20 @@ class KernelMath {
 #undef TENON_MATH_INLINE
 
 /// Whether tenon/math has a function of the op's name for so many numbers, and not the arithmetic itself.
+// clang-format off
 #define TENON_HAS(A, name, ...)                                        \
   (requires(const Functions<A>& f, typename A::Real x) {               \
     { f.name(__VA_ARGS__) } -> std::same_as<typename A::Real>;         \
   } && !requires(const A& a, typename A::Real x) { a.name(__VA_ARGS__); })
+// clang-format on
 
 template <class A>
 std::optional<Id> called(const Functions<A>& f, Op op, std::span<const Id> args) {
   switch (op) {
-#define TENON_OP(name, ...)                                                                                            \
-  case Op::name:                                                                                                       \
-    if constexpr (TENON_HAS(A, name, x)) return f.name(f.value(args[0])).id;                                           \
-    if constexpr (TENON_HAS(A, name, x, x)) return f.name(f.value(args[0]), f.value(args[1])).id;                      \
+#define TENON_OP(name, ...)                                                                       \
+  case Op::name:                                                                                  \
+    if constexpr (TENON_HAS(A, name, x)) return f.name(f.value(args[0])).id;                      \
+    if constexpr (TENON_HAS(A, name, x, x)) return f.name(f.value(args[0]), f.value(args[1])).id; \
     break;
 #include "tenon/ir/ops.def"
   }
@@ -223,9 +222,8 @@ bool is_function_of_ours(Op op, Scalar type) {
 }
 
 Id function(Builder& b, Op op, std::span<const Id> args, bool fuses) {
-  const auto made = b.type_of(args[0]) == Scalar::f32
-                        ? called(Functions<KernelMath<Scalar::f32>>(b, fuses), op, args)
-                        : called(Functions<KernelMath<Scalar::f64>>(b, fuses), op, args);
+  const auto made = b.type_of(args[0]) == Scalar::f32 ? called(Functions<KernelMath<Scalar::f32>>(b, fuses), op, args)
+                                                      : called(Functions<KernelMath<Scalar::f64>>(b, fuses), op, args);
   if (!made) base::fail("codegen", "{} is not made of others", ir::name(op));
   return *made;
 }

@@ -12,13 +12,13 @@ namespace tenon::codegen {
 /// Whether tenon/math has the op.
 bool is_function(ir::Op op);
 
-/// Whether every kernel has tenon/math's, whatever its language: straight lines of multiply-adds without a division, and
-/// a remainder that is exact. Of f32 the others are an instruction or a few around one of the GPU's own.
+/// Whether every kernel has tenon/math's, whatever its language: straight lines of multiply-adds without a division,
+/// and a remainder that is exact. Of f32 the others are an instruction or a few around one of the GPU's own.
 bool is_function_of_ours(ir::Op op, Scalar type);
 
 /// The op on f32 or f64 in sums, products, quotients and bits; of f32 also in the GPU's own powers of two and
-/// reciprocals. Within 2 units of the last place where these are exact, mod exact; what is not finite, zeros and signs as
-/// C has them. `fuses`: a multiply-add rounds once. Fails on other ops.
+/// reciprocals. Within 2 units of the last place where these are exact, mod exact; what is not finite, zeros and signs
+/// as C has them. `fuses`: a multiply-add rounds once. Fails on other ops.
 Id function(Builder& b, ir::Op op, std::span<const Id> args, bool fuses = true);
 
 }  // namespace tenon::codegen

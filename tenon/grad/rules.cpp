@@ -1,4 +1,5 @@
-// One rule per row of the op table, written with the table's own ops so that every rule can be differentiated again.
+// One rule per row of the op table, written with the table's own ops so that every rule can be differentiated again. The
+// rule of an op has its name; a row that is differentiable and has none does not link.
 
 #include "tenon/grad/rules.h"
 
@@ -6,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <type_traits>
 
 #include "tenon/base/error.h"
 #include "tenon/grad/grad.h"
@@ -13,9 +15,12 @@
 #include "tenon/ir/decompose.h"
 
 namespace tenon::autodiff {
-namespace {
+namespace rules {
 
 using namespace ir;
+
+#define TENON_OP(name, ...) void name##_rule(Context& c);
+#include "tenon/ir/ops.def"
 
 Value zeros_like(const Value& x) { return full_like(x, 0); }
 Value square(const Value& x) { return mul(x, x); }
@@ -79,6 +84,7 @@ void erf_rule(Context& c) {
   c.out[0] = cast(mul(cast(c.grad(), wide), slope), dtype);
 }
 void floor_rule(Context& c) { c.out[0] = zeros_like(c.grad()); }
+void round_rule(Context& c) { floor_rule(c); }
 void cast_rule(Context& c) { c.out[0] = cast(c.grad(), c.in(0).dtype()); }
 
 // ---- binary ----
@@ -247,6 +253,7 @@ void attention_rule(Context& c) {
   for (uint32_t i = 0; i < 3; ++i) c.out[i] = swap_heads_and_tokens({backward, i});
   if (attrs.has_mask) c.out[3] = {backward, 3};
 }
+void attention_backward_rule(Context& c) { decomposed_rule(c); }
 
 // One sum over products of three tensors; which of them is the result decides the gradients of the other two.
 void conv_rule(Context& c) {
@@ -268,10 +275,13 @@ void conv_rule(Context& c) {
       if (c.wants(1)) c.out[1] = conv(a, g, attrs);
   }
 }
+void conv_transpose_rule(Context& c) { conv_rule(c); }
+void conv_weight_rule(Context& c) { conv_rule(c); }
 
 void max_pool_rule(Context& c) {
   if (c.grads[0]) c.out[0] = max_pool_backward(c.grads[0], c.result(1), c.node->attrs_as<PoolAttrs>());
 }
+void max_pool_backward_rule(Context& c) { decomposed_rule(c); }
 
 // Products over all steps at once, where each step alone would have one.
 void recurrent_rule(Context& c) {
@@ -308,6 +318,7 @@ void recurrent_rule(Context& c) {
   if (attrs.has_bias)
     c.out[next] = cast(reshape(reduce(Op::sum, of_states, {1, 2}), {gates, hidden}), c.in(next).dtype());
 }
+void recurrent_backward_rule(Context& c) { decomposed_rule(c); }
 
 void sort_rule(Context& c) {
   if (!c.grads[0]) return;
@@ -401,7 +412,9 @@ void store_rule(Context& c) {
   for (const Move& step : target) seen = ir::move(seen, step);
   c.out[1] = seen;
 }
-void same_rule(Context& c) { c.out[0] = c.grad(); }
+void after_rule(Context& c) { c.out[0] = c.grad(); }
+void contiguous_rule(Context& c) { c.out[0] = c.grad(); }
+void param_rule(Context& c) { c.out[0] = c.grad(); }
 void copy_rule(Context& c) { c.out[0] = copy(c.grad(), c.in(0).device()); }
 void custom_rule(Context& c) {
   const auto& attrs = c.node->attrs_as<CustomAttrs>();
@@ -409,65 +422,20 @@ void custom_rule(Context& c) {
   for (size_t i = 0; i < grads.size(); ++i) c.out[attrs.results + i] = grads[i];
 }
 
-}  // namespace
+}  // namespace rules
 
-Rule rule_of(Op op) {
+Rule rule_of(ir::Op op) {
+  using namespace ir;
   switch (op) {
-    case Op::reshape: return reshape_rule;
-    case Op::permute: return permute_rule;
-    case Op::expand: return expand_rule;
-    case Op::pad: return pad_rule;
-    case Op::shrink: return shrink_rule;
-    case Op::flip: return flip_rule;
-    case Op::neg: return neg_rule;
-    case Op::abs: return abs_rule;
-    case Op::sqrt: return sqrt_rule;
-    case Op::exp: return exp_rule;
-    case Op::expm1: return expm1_rule;
-    case Op::log: return log_rule;
-    case Op::log2: return log2_rule;
-    case Op::log1p: return log1p_rule;
-    case Op::sin: return sin_rule;
-    case Op::cos: return cos_rule;
-    case Op::tanh: return tanh_rule;
-    case Op::sigmoid: return sigmoid_rule;
-    case Op::erf: return erf_rule;
-    case Op::floor:
-    case Op::round: return floor_rule;
-    case Op::cast: return cast_rule;
-    case Op::add: return add_rule;
-    case Op::mul: return mul_rule;
-    case Op::div: return div_rule;
-    case Op::pow: return pow_rule;
-    case Op::maximum: return maximum_rule;
-    case Op::mod: return mod_rule;
-    case Op::where: return where_rule;
-    case Op::sum: return sum_rule;
-    case Op::max: return max_rule;
-    case Op::prod: return prod_rule;
-    case Op::gather: return gather_rule;
-    case Op::scatter: return scatter_rule;
-    case Op::scatter_add: return scatter_add_rule;
-    case Op::contract: return contract_rule;
-    case Op::attention: return attention_rule;
-    case Op::attention_backward: return decomposed_rule;
-    case Op::conv:
-    case Op::conv_transpose:
-    case Op::conv_weight: return conv_rule;
-    case Op::max_pool: return max_pool_rule;
-    case Op::max_pool_backward: return decomposed_rule;
-    case Op::recurrent: return recurrent_rule;
-    case Op::recurrent_backward: return decomposed_rule;
-    case Op::sort: return sort_rule;
-    case Op::scan: return scan_rule;
-    case Op::store: return store_rule;
-    case Op::after: return same_rule;
-    case Op::copy: return copy_rule;
-    case Op::contiguous: return same_rule;
-    case Op::param: return same_rule;
-    case Op::custom: return custom_rule;
-    default: return nullptr;
+#define TENON_OP(name, kind, arity, dtype_rule, shape_rule, attrs, identity, flags)                \
+  case Op::name:                                                                                   \
+    return [](auto is_differentiable) -> Rule {                                                    \
+      if constexpr (is_differentiable()) return rules::name##_rule;                                \
+      return nullptr;                                                                              \
+    }(std::bool_constant<((flags) & kDifferentiable) != 0>());
+#include "tenon/ir/ops.def"
   }
+  return nullptr;
 }
 
 }  // namespace tenon::autodiff

@@ -13,10 +13,10 @@
 template <class A>
 struct Functions : A {
   using A::A;
+  using A::abs, A::at_least, A::at_most, A::copy_sign, A::equal, A::fma, A::fma_to, A::high_bits, A::is_odd, A::less,
+      A::low_bits, A::negative_fma, A::number, A::polynomial, A::polynomial_by_pairs, A::power, A::select, A::shl,
+      A::shr, A::real, A::sar, A::with_high_bits, A::word;
   using typename A::Real, typename A::Truth, typename A::Word;
-  using A::abs, A::at_least, A::at_most, A::copy_sign, A::equal, A::fma, A::fma_to, A::high_bits, A::is_odd, A::less, A::low_bits,
-      A::negative_fma, A::number, A::polynomial, A::polynomial_by_pairs, A::power, A::select, A::shl, A::shr, A::real, A::sar,
-      A::with_high_bits, A::word;
   using C = math::Coefficients<A::kWide>;
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   static constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -35,7 +35,8 @@ struct Functions : A {
     }
   }
 
-  // Computed at half its size, because the power above the highest is none; where that would be subnormal, e^x - 1 is x.
+  // Computed at half its size, because the power above the highest is none; where that would be subnormal, e^x - 1 is
+  // x.
   TENON_MATH_INLINE Real expm1(const Real& x) const {
     const Real bounded = at_least(at_most(x, C::kExpm1Most), C::kExpm1Least);
     const Whole n = nearest(bounded, C::kLog2E, C::kBias - 1);
@@ -111,8 +112,8 @@ struct Functions : A {
     return where_log_has_a_value(x, fma(natural, number(C::kLog2E), parts.exponent), x);
   }
 
-  // 1 + x = (1 + f) 2^k, where f = x / 2^k + (1 / 2^k - 1) is made from x itself and so keeps the bits that 1 + x loses.
-  // From some power of two on there are none to keep.
+  // 1 + x = (1 + f) 2^k, where f = x / 2^k + (1 / 2^k - 1) is made from x itself and so keeps the bits that 1 + x
+  // loses. From some power of two on there are none to keep.
   TENON_MATH_INLINE Real log1p(const Real& x) const {
     const Real one = number(1), sum = one + x;
     const Binary parts = binary(sum);
@@ -134,7 +135,8 @@ struct Functions : A {
       // Below 0.8125 an odd polynomial; above, 1 - 2^q with q a polynomial for log2(erfc |x|). 1 from 3.92 on.
       const Real size = at_most(abs(x), 4), q = polynomial_by_pairs(math::series<C::kErfLog>, size);
       const Real rounder = number(C::kRounder + C::kBias), sum = q + rounder, rest = q + (rounder - sum);
-      const Real two_to_rest = fma_to(math::series<math::kOne>, polynomial_by_pairs(math::series<C::kExp2>, rest), rest);
+      const Real two_to_rest =
+          fma_to(math::series<math::kOne>, polynomial_by_pairs(math::series<C::kExp2>, rest), rest);
       const Real far = negative_fma(power(low_bits(sum)), two_to_rest, number(1)), square = size * size;
       const Real near = fma(size, polynomial(math::series<C::kErfNear>, square), size);
       return copy_sign(select(less(size, number(0.8125)), near, far), x);
@@ -167,8 +169,7 @@ struct Functions : A {
 
     const Real half = y * number(0.5);
     const Truth is_whole = equal(A::floor(y), y) | is_endless;
-    const Truth is_odd_power =
-        is_whole & less(abs(y), number(C::kWholeFrom)) & !equal(A::floor(half), half);
+    const Truth is_odd_power = is_whole & less(abs(y), number(C::kWholeFrom)) & !equal(A::floor(half), half);
     const Truth is_negative = A::is_below(word(kSign - 1), high_bits(x));
     const Truth is_undefined = less(x, zero) & less(number(-kInfinity), x) & !is_whole;
     const Truth is_nan = is_undefined | !equal(x, x) | !equal(y, y);
@@ -176,8 +177,8 @@ struct Functions : A {
     return select(equal(x, one) | equal(y, zero), one, value);
   }
 
-  // What is left of x when y is taken away as often as it goes: bit by bit, from the highest power of two times y that x
-  // may hold. What is left is always less than twice what is taken next, so every difference is exact.
+  // What is left of x when y is taken away as often as it goes: bit by bit, from the highest power of two times y that
+  // x may hold. What is left is always less than twice what is taken next, so every difference is exact.
   Real mod(const Real& x, const Real& y) const {
     const Real size = abs(x), by = abs(y);
     const auto exponent_of = [&](const Real& value) { return shr(math::by<C::kHighMantissa>, high_bits(value)); };
@@ -214,13 +215,16 @@ struct Functions : A {
   TENON_MATH_INLINE Real without_ln2(const Real& x, const Real& whole) const {
     return negative_fma(whole, number(C::kLn2Low), negative_fma(whole, number(C::kLn2High), x));
   }
-  /// x * 2^(exponent - 2 kBias) in two steps of half the size, because the powers of subnormal numbers are no exponents.
+  /// x * 2^(exponent - 2 kBias) in two steps of half the size, because the powers of subnormal numbers are no
+  /// exponents.
   TENON_MATH_INLINE Real scaled_twice(const Real& x, const Word& exponent) const {
     const Word half = sar(math::by<1>, exponent);
     return x * power(half) * power(exponent - half);
   }
   /// e^r - 1 for |r| <= ln 2 / 2.
-  TENON_MATH_INLINE Real expm1_reduced(const Real& r) const { return fma(r * r, polynomial(math::series<C::kExpm1>, r), r); }
+  TENON_MATH_INLINE Real expm1_reduced(const Real& r) const {
+    return fma(r * r, polynomial(math::series<C::kExpm1>, r), r);
+  }
 
   TENON_MATH_INLINE Real exp_of_device(const Real& x) const {
     if constexpr (A::kIsKernel)
@@ -282,7 +286,8 @@ struct Functions : A {
       return fma(exponent, high, f + y);
     }
   }
-  /// y where x is positive and `from` is finite, `from` where it is infinite; -infinity for 0 and NaN for what is below.
+  /// y where x is positive and `from` is finite, `from` where it is infinite; -infinity for 0 and NaN for what is
+  /// below.
   TENON_MATH_INLINE Real where_log_has_a_value(const Real& x, const Real& y, const Real& from) const {
     const Real nothing = select(equal(x, number(0)), number(-kInfinity), number(kNan));
     return select(less(number(0), x), select(less(from, number(kInfinity)), y, from), nothing);
@@ -299,8 +304,9 @@ struct Functions : A {
     const Quarters turned = quarters(size, turn);
     const Real r = turned.left, square = r * r;
     const Real sin_r = fma(square * r, polynomial(math::series<C::kSin>, square), r);
-    const Real cos_r = fma_to(math::series<math::kOne>, 
-        fma_to(math::series<math::kMinusHalf>, polynomial(math::series<C::kCos>, square), square), square);
+    const Real cos_r =
+        fma_to(math::series<math::kOne>,
+               fma_to(math::series<math::kMinusHalf>, polynomial(math::series<C::kCos>, square), square), square);
     const Word flip = sign ^ shl(math::by<31>, sar(math::by<1>, turned.count));
     const Real y = A::flipped(select(is_odd(turned.count), cos_r, sin_r), flip);
     if constexpr (A::kHasQuarters) return y;
@@ -390,7 +396,8 @@ struct Functions : A {
     for (uint32_t step = kMost; step > 0; step /= 2) {
       const Truth moves = !equal(which & word(step), word(0));
       const size_t needed = step == kMost ? kCount + 1 : kCount + step;  // no step comes behind the largest one
-      for (size_t i = 0; i < needed && i + step < words.size(); ++i) words[i] = select(moves, words[i + step], words[i]);
+      for (size_t i = 0; i < needed && i + step < words.size(); ++i)
+        words[i] = select(moves, words[i + step], words[i]);
     }
     std::array<Word, kCount> made{};
     for (size_t i = 0; i < kCount; ++i) {

@@ -2,9 +2,11 @@
 // they do not. The first row that fits op, type and language counts.
 //
 // C leaves the overflow of signed numbers undefined, so OpenCL and CUDA compute through unsigned ones; GLSL and WGSL
-// wrap by themselves. Functions that GLSL and WGSL lack have no row for them.
+// wrap by themselves. Functions of mathematics have C's names, which are the ops'; of those that GLSL and WGSL have, a
+// row says so.
 
 #include "tenon/base/error.h"
+#include "tenon/codegen/functions.h"
 #include "tenon/render/spelling.h"
 
 namespace tenon::render {
@@ -51,22 +53,12 @@ constexpr Row kRows[] = {
     {Op::round, kFloat, kC, "rint$f($0)"},
     {Op::round, kFloat, kGl, "roundEven($0)"},
     {Op::round, kFloat, kWebGpu, "round($0)"},
-    {Op::exp, kFloat, kC, "exp$f($0)"},
     {Op::exp, kF32, kShader, "exp($0)"},
-    {Op::expm1, kFloat, kC, "expm1$f($0)"},
-    {Op::log, kFloat, kC, "log$f($0)"},
     {Op::log, kF32, kShader, "log($0)"},
-    {Op::log2, kFloat, kC, "log2$f($0)"},
     {Op::log2, kF32, kShader, "log2($0)"},
-    {Op::log1p, kFloat, kC, "log1p$f($0)"},
-    {Op::sin, kFloat, kC, "sin$f($0)"},
     {Op::sin, kF32, kShader, "sin($0)"},
-    {Op::cos, kFloat, kC, "cos$f($0)"},
     {Op::cos, kF32, kShader, "cos($0)"},
-    {Op::tanh, kFloat, kC, "tanh$f($0)"},
     {Op::tanh, kF32, kShader, "tanh($0)"},
-    {Op::erf, kFloat, kC, "erf$f($0)"},
-    {Op::pow, kFloat, kC, "pow$f($0, $1)"},
     {Op::pow, kF32, kShader, "pow($0, $1)"},
 
     {Op::add, kSigned, kC, "($T)(($U)$0 + ($U)$1)"},
@@ -101,11 +93,22 @@ constexpr Row kRows[] = {
     {Op::where, kAny, kAll, "$0 ? $1 : $2"},
 };
 
+/// A call of C's function with the op's name.
+std::string_view call_of(Op op) {
+  switch (op) {
+#define TENON_OP(name, kind, arity, ...)                                  \
+  case Op::name: return arity == 1 ? #name "$f($0)" : #name "$f($0, $1)";
+#include "tenon/ir/ops.def"
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view text_of(Op op, Scalar type, const Spelling& spelling) {
   for (const Row& row : kRows)
     if (row.op == op && (row.types & bit(type)) && (row.languages & bit(spelling.language))) return row.text;
+  if (codegen::is_function(op) && (kFloat & bit(type)) && (kC & bit(spelling.language))) return call_of(op);
   base::fail("render", "{} has no spelling of {} on {}", spelling.name, ir::name(op), codegen::name(type));
 }
 

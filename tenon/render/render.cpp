@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "tenon/base/error.h"
+#include "tenon/codegen/functions.h"
 #include "tenon/render/memory.h"
 
 namespace tenon::render {
@@ -533,9 +534,12 @@ codegen::Lacks lacks_of(Language language) {
   }
   lacks.fused = true;
   // Shaders have sine, cosine, logarithm and power, but promise little of their last places.
-  lacks.functions = {Op::expm1, Op::log1p, Op::log2, Op::erf, Op::sin, Op::cos, Op::mod, Op::pow};
-  lacks.f64_functions = {Op::exp, Op::expm1, Op::tanh, Op::log, Op::log1p, Op::log2,
-                         Op::erf, Op::sin,   Op::cos,  Op::mod, Op::pow};
+  for (size_t i = 0; i < ir::op_table().size(); ++i) {
+    const auto op = static_cast<Op>(i);
+    if (!codegen::is_function(op)) continue;
+    lacks.f64_functions.insert(op);
+    if (op != Op::exp && op != Op::log && op != Op::tanh) lacks.functions.insert(op);
+  }
   if (language == Language::wgsl) lacks.wide_integers = lacks.bytes = lacks.halves = lacks.f64 = true;
   return lacks;
 }

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "tenon/backends/reference/ops.h"
+#include "tenon/codegen/functions.h"
 #include "tenon/ir/philox.h"
 #include "tests/cpu/tile_support.h"
 
@@ -20,22 +21,7 @@ using ir::Op;
 using reference::Array;
 
 /// The most an f32 instruction may be off, in units in the last place; 0.5 is correct rounding.
-double ulp_limit(Op op) {
-  switch (op) {
-    case Op::exp:
-    case Op::expm1:
-    case Op::log:
-    case Op::log1p:
-    case Op::log2:
-    case Op::sin:
-    case Op::cos:
-    case Op::tanh:
-    case Op::sigmoid:
-    case Op::erf: return 2;
-    case Op::pow: return 4;
-    default: return 0.5;
-  }
-}
+double ulp_limit(Op op) { return codegen::is_function(op) && op != Op::mod ? 2 : 0.5; }
 
 /// 16-bit dtypes round an f32 result, f64 uses libm like the reference (but for the form of sigmoid).
 double ulp_limit(Op op, DType dtype) {

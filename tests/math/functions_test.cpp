@@ -4,21 +4,20 @@
 
 #include <gtest/gtest.h>
 
+#include <concepts>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <random>
 #include <sstream>
 #include <string>
 
+#include "tenon/ir/library.h"
 #include "tests/math/plain.h"
 
 namespace tenon::math {
 namespace {
 
 using Truth = long double;
-
-Truth sigmoid_of(Truth x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
 
 /// Infinitely far where a NaN, an infinity or the sign of a zero is wrong.
 template <typename T>
@@ -104,25 +103,23 @@ std::map<std::string, double> measured() {
   const F f;
   struct OfOne {
     const char* name;
-    std::function<Real(Real)> ours;
+    Real (*ours)(const F&, const Real&);
     Truth (*truth)(Truth);
   };
-  const OfOne of_one[] = {{"exp", [&](Real x) { return f.exp(x); }, std::exp},
-                          {"expm1", [&](Real x) { return f.expm1(x); }, std::expm1},
-                          {"tanh", [&](Real x) { return f.tanh(x); }, std::tanh},
-                          {"sigmoid", [&](Real x) { return f.sigmoid(x); }, sigmoid_of},
-                          {"log", [&](Real x) { return f.log(x); }, std::log},
-                          {"log2", [&](Real x) { return f.log2(x); }, std::log2},
-                          {"log1p", [&](Real x) { return f.log1p(x); }, std::log1p},
-                          {"erf", [&](Real x) { return f.erf(x); }, std::erf},
-                          {"sin", [&](Real x) { return f.sin(x); }, std::sin},
-                          {"cos", [&](Real x) { return f.cos(x); }, std::cos}};
+  std::vector<OfOne> of_one;
+// clang-format off
+#define TENON_OP(op, ...)                                                                                        \
+  if constexpr (ir::InLibrary<ir::Op::op, Truth> && requires(Real x) { { f.op(x) } -> std::same_as<Real>; } &&   \
+                !requires(Plain<T, kFuses> plain, Real x) { plain.op(x); })                                      \
+    of_one.push_back({#op, [](const F& g, const Real& x) { return g.op(x); }, ir::library_of_one<ir::Op::op>});
+// clang-format on
+#include "tenon/ir/ops.def"
   std::map<std::string, double> worst;
   const std::vector<T> x = samples<T>();
   for (const OfOne& each : of_one) {
     double& most = worst[each.name];
     for (const T number : x) {
-      const double far = ulps<T>(each.ours({number}).v, each.truth(number));
+      const double far = ulps<T>(each.ours(f, {number}).v, each.truth(number));
       EXPECT_LE(far, 2) << each.name << " of " << number;
       most = std::max(most, far);
     }

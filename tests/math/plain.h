@@ -87,7 +87,9 @@ struct Plain {
     return {std::bit_cast<T>(static_cast<Bits>(Bits{high.v} << kUpper | low_bits(x).v))};
   }
   static Real flipped(Real x, Word bits) { return with_high_bits(x, high_bits(x) ^ bits); }
-  static Real power(Word bits) { return {std::bit_cast<T>(static_cast<Bits>(Bits{bits.v << (kWide ? 20 : 23)} << kUpper))}; }
+  static Real power(Word bits) {
+    return {std::bit_cast<T>(static_cast<Bits>(Bits{bits.v << (kWide ? 20 : 23)} << kUpper))};
+  }
   static Real real(Word x) { return {static_cast<T>(static_cast<int32_t>(x.v))}; }
   static Real real_of_unsigned(Word x) { return {static_cast<T>(x.v)}; }
   static Truth equal(Word x, Word y) { return {x.v == y.v}; }

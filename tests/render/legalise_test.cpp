@@ -416,8 +416,7 @@ std::vector<double> f64_between(double low, double high, int count) {
 }
 
 TEST(FunctionsOfF64, OfOneNumberAreWithinTwoPlaces) {
-  for (const Op op :
-       {Op::exp, Op::expm1, Op::log, Op::log1p, Op::tanh, Op::log2, Op::erf, Op::sin, Op::cos}) {
+  for (const Op op : {Op::exp, Op::expm1, Op::log, Op::log1p, Op::tanh, Op::log2, Op::erf, Op::sin, Op::cos}) {
     expect_close(op, f64_of_all_kinds(), {}, 2);
     expect_close(op, f64_between(-2, 2, 5000), {}, 2);
     expect_close(op, f64_between(-100, 100, 5000), {}, 2);

@@ -1,4 +1,4 @@
-// One line per elementwise op and number class.
+// Real numbers by the C library, integers a line each.
 
 #include <algorithm>
 #include <bit>
@@ -8,6 +8,7 @@
 #include "tenon/backends/reference/ops.h"
 #include "tenon/base/error.h"
 #include "tenon/base/round_once.h"
+#include "tenon/ir/library.h"
 
 namespace tenon::backends::reference {
 namespace {
@@ -20,27 +21,9 @@ double larger(double a, double b) {
   return std::isnan(a) || a > b ? a : b;
 }
 
-double stable_sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
-
 double unary(Op op, double x) {
-  switch (op) {
-    case Op::neg: return -x;
-    case Op::abs: return std::fabs(x);
-    case Op::sqrt: return std::sqrt(x);
-    case Op::exp: return std::exp(x);
-    case Op::expm1: return std::expm1(x);
-    case Op::log: return std::log(x);
-    case Op::log2: return std::log2(x);
-    case Op::log1p: return std::log1p(x);
-    case Op::sin: return std::sin(x);
-    case Op::cos: return std::cos(x);
-    case Op::tanh: return std::tanh(x);
-    case Op::sigmoid: return stable_sigmoid(x);
-    case Op::erf: return std::erf(x);
-    case Op::floor: return std::floor(x);
-    case Op::round: return std::nearbyint(x);
-    default: base::fail(ir::name(op), "the reference device has no such op on real numbers");
-  }
+  if (const auto y = ir::by_library(op, x)) return *y;
+  base::fail(ir::name(op), "the reference device has no such op on real numbers");
 }
 
 // Integers wrap like the machine's, so arithmetic is done on unsigned words.
@@ -55,15 +38,9 @@ int64_t unary(Op op, int64_t x) {
 }
 
 double binary(Op op, double a, double b) {
-  switch (op) {
-    case Op::add: return a + b;
-    case Op::mul: return a * b;
-    case Op::div: return a / b;
-    case Op::pow: return std::pow(a, b);
-    case Op::maximum: return larger(a, b);
-    case Op::mod: return std::fmod(a, b);
-    default: base::fail(ir::name(op), "the reference device has no such op on real numbers");
-  }
+  if (op == Op::maximum) return larger(a, b);
+  if (const auto y = ir::by_library(op, a, b)) return *y;
+  base::fail(ir::name(op), "the reference device has no such op on real numbers");
 }
 
 // Shift counts outside the word give what shifting bit by bit would. Division by zero gives 0.

@@ -12,6 +12,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/half.h"
+#include "tenon/ir/library.h"
 #include "tenon/ir/philox.h"
 
 namespace tenon::backends::simulated {
@@ -72,39 +73,21 @@ Bits constant_of(const Inst& inst) {
 }
 
 template <typename T>
-T real_function(Op op, T x) {
-  switch (op) {
-    case Op::neg: return -x;
-    case Op::abs: return std::fabs(x);
-    case Op::sqrt: return std::sqrt(x);
-    case Op::exp: return std::exp(x);
-    case Op::expm1: return std::expm1(x);
-    case Op::log: return std::log(x);
-    case Op::log2: return std::log2(x);
-    case Op::log1p: return std::log1p(x);
-    case Op::sin: return std::sin(x);
-    case Op::cos: return std::cos(x);
-    case Op::tanh: return std::tanh(x);
-    case Op::erf: return std::erf(x);
-    case Op::floor: return std::floor(x);
-    case Op::round: return std::nearbyint(x);
-    default: base::fail("simulated", "no {} of a float", ir::name(op));
-  }
+Bits real_math(Op op, T a) {
+  if (const auto y = ir::by_library(op, a)) return raw(*y);
+  base::fail("simulated", "no {} of a float", ir::name(op));
 }
 
 template <typename T>
 Bits real_math(Op op, T a, T b) {
   switch (op) {
-    case Op::add: return raw(a + b);
-    case Op::mul: return raw(a * b);
-    case Op::div: return raw(a / b);
-    case Op::pow: return raw(std::pow(a, b));
-    case Op::mod: return raw(std::fmod(a, b));
     case Op::maximum: return raw(a < b ? b : a);
     case Op::less: return raw(a < b);
     case Op::equal: return raw(a == b);
-    default: base::fail("simulated", "no {} of two floats", ir::name(op));
+    default: break;
   }
+  if (const auto y = ir::by_library(op, a, b)) return raw(*y);
+  base::fail("simulated", "no {} of two floats", ir::name(op));
 }
 
 // What is undefined in a language is an error here.
@@ -389,7 +372,7 @@ class Block {
         const T a = as<T>(arg(inst, 0, t));
         if (inst.args.size() == 1) {
           if constexpr (std::is_floating_point_v<T>)
-            out[t] = raw(real_function(inst.op, a));
+            out[t] = real_math(inst.op, a);
           else if constexpr (!std::is_same_v<T, bool>)
             out[t] = inst.op == Op::neg || (inst.op == Op::abs && std::is_signed_v<T> && a < T{0})
                          ? whole_math<T>(Op::mul, a, static_cast<T>(-1))

@@ -240,11 +240,12 @@ struct Lanes {
     return each<Real>([&](size_t i) HWY_ATTR { return hn::CopySign(size.v[i], sign.v[i]); });
   }
   static HWY_INLINE Real at_most(const Real& x, double most) {
-    return each<Real>([&](size_t i) HWY_ATTR { return HWY_NAMESPACE::at_most(F32(), x.v[i], static_cast<float>(most)); });
+    return each<Real>([&](size_t i)
+                          HWY_ATTR { return HWY_NAMESPACE::at_most(F32(), x.v[i], static_cast<float>(most)); });
   }
   static HWY_INLINE Real at_least(const Real& x, double least) {
-    return each<Real>(
-        [&](size_t i) HWY_ATTR { return HWY_NAMESPACE::at_least(F32(), x.v[i], static_cast<float>(least)); });
+    return each<Real>([&](size_t i)
+                          HWY_ATTR { return HWY_NAMESPACE::at_least(F32(), x.v[i], static_cast<float>(least)); });
   }
   static HWY_INLINE Truth less(const Real& x, const Real& y) {
     return each<Truth>([&](size_t i) HWY_ATTR { return hn::Lt(x.v[i], y.v[i]); });
@@ -279,8 +280,7 @@ struct Lanes {
   }
   static HWY_INLINE Truth is_odd(const Word& x) {
     const auto one = hn::Set(U32(), 1u);
-    return each<Truth>(
-        [&](size_t i) HWY_ATTR { return hn::RebindMask(F32(), hn::Eq(hn::And(x.v[i], one), one)); });
+    return each<Truth>([&](size_t i) HWY_ATTR { return hn::RebindMask(F32(), hn::Eq(hn::And(x.v[i], one), one)); });
   }
   template <int kBits>
   static HWY_INLINE Word shl(math::By<kBits>, const Word& x) {
@@ -292,9 +292,8 @@ struct Lanes {
   }
   template <int kBits>
   static HWY_INLINE Word sar(math::By<kBits>, const Word& x) {
-    return each<Word>([&](size_t i) HWY_ATTR {
-      return hn::BitCast(U32(), hn::ShiftRight<kBits>(hn::BitCast(I32(), x.v[i])));
-    });
+    return each<Word>([&](size_t i)
+                          HWY_ATTR { return hn::BitCast(U32(), hn::ShiftRight<kBits>(hn::BitCast(I32(), x.v[i]))); });
   }
 
   /// In double, up to kMostReduced.
@@ -314,10 +313,12 @@ struct Lanes {
 template <class A>
 constexpr bool is_function_of_one(ir::Op op) {
   switch (op) {
-#define TENON_OP(name, ...)                                                              \
-  case ir::Op::name:                                                                     \
-    return requires(const Functions<A>& f, typename A::Real x) { f.name(x) / f.name(x); } && \
+// clang-format off
+#define TENON_OP(name, ...)                                                                   \
+  case ir::Op::name:                                                                          \
+    return requires(const Functions<A>& f, typename A::Real x) { f.name(x) / f.name(x); } &&  \
            !requires(const A& a, typename A::Real x) { a.name(x); };
+// clang-format on
 #include "tenon/ir/ops.def"
   }
   return false;
@@ -329,9 +330,8 @@ struct Function {
   template <size_t kCount>
   static HWY_INLINE void run_all(F32 d, Floats (&x)[kCount]) {
     using F = Functions<Lanes<kCount>>;
-    const typename F::Real y = of(F(), Lanes<kCount>::template each<typename F::Real>([&](size_t i) HWY_ATTR {
-      return x[i];
-    }));
+    const typename F::Real y =
+        of(F(), Lanes<kCount>::template each<typename F::Real>([&](size_t i) HWY_ATTR { return x[i]; }));
     for_all<kCount>([&](size_t i) HWY_ATTR {
       if constexpr (kOp == ir::Op::sin)
         x[i] = with_large<std::sin>(d, x[i], y.v[i]);
@@ -350,8 +350,8 @@ struct Function {
  private:
   template <class F>
   static HWY_INLINE typename F::Real of(const F& f, const typename F::Real& x) {
-#define TENON_OP(name, ...)                            \
-  if constexpr (kOp == ir::Op::name) {                 \
+#define TENON_OP(name, ...)                                  \
+  if constexpr (kOp == ir::Op::name) {                       \
     if constexpr (requires { f.name(x); }) return f.name(x); \
   }
 #include "tenon/ir/ops.def"

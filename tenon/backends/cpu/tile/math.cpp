@@ -41,8 +41,8 @@ TileFn two(DType dtype) {
 TileFn find_math_here(Op op, DType dtype) {
   if (op == Op::pow) return two<Pow>(dtype);
   switch (op) {
-#define TENON_OP(name, ...)                                                                \
-  case Op::name:                                                                           \
+#define TENON_OP(name, ...)                                                                      \
+  case Op::name:                                                                                 \
     if constexpr (is_function_of_one<Lanes<1>>(Op::name)) return one<Function<Op::name>>(dtype); \
     return nullptr;
 #include "tenon/ir/ops.def"

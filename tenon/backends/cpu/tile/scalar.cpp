@@ -9,6 +9,7 @@
 
 #include "tenon/backends/cpu/tile/tables.h"
 #include "tenon/base/round_once.h"
+#include "tenon/ir/library.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -74,27 +75,23 @@ TileFn integer(Op op) {
   }
 }
 
-double sigmoid(double x) {
-  const double e = std::exp(-std::fabs(x));
-  return (x < 0 ? e : 1) / (1 + e);
+template <Op kOp>
+TileFn f64_function_of() {
+  if constexpr (ir::InLibrary<kOp, double>)
+    return each<double, ir::library_of_one<kOp>>;
+  else if constexpr (ir::InLibrary<kOp, double, double>)
+    return each<double, ir::library_of_two<kOp>>;
+  else
+    return nullptr;
 }
 
 TileFn f64_function(Op op) {
   switch (op) {
-    case Op::exp: return each<double, std::exp>;
-    case Op::expm1: return each<double, std::expm1>;
-    case Op::log: return each<double, std::log>;
-    case Op::log2: return each<double, std::log2>;
-    case Op::log1p: return each<double, std::log1p>;
-    case Op::sin: return each<double, std::sin>;
-    case Op::cos: return each<double, std::cos>;
-    case Op::tanh: return each<double, std::tanh>;
-    case Op::sigmoid: return each<double, sigmoid>;
-    case Op::erf: return each<double, std::erf>;
-    case Op::pow: return each<double, std::pow>;
-    case Op::mod: return each<double, std::fmod>;
-    default: return nullptr;
+#define TENON_OP(name, ...) \
+  case Op::name: return f64_function_of<Op::name>();
+#include "tenon/ir/ops.def"
   }
+  return nullptr;
 }
 
 // Out-of-range values saturate and NaN is 0.

@@ -13,11 +13,11 @@ namespace tenon::backends::cpu {
 TileFn find_arithmetic(ir::Op op, DType dtype);
 /// add mul div maximum with one f32 number per row as operand `which`.
 RowsFn find_numbers(ir::Op op, DType dtype, size_t which);
-/// exp expm1 log log2 log1p sin cos tanh sigmoid erf pow in f32 arithmetic.
+/// The functions of tenon/math, in f32 arithmetic.
 TileFn find_math(ir::Op op, DType dtype);
 /// less equal where.
 TileFn find_selection(ir::Op op, DType dtype);
-/// What has no vector instruction worth having: divisions and shifts of integers, fmod, f64 functions.
+/// What has no vector instruction worth having: divisions and shifts of integers, fmod, functions of f64.
 TileFn find_scalar(ir::Op op, DType dtype);
 
 /// Conversions by vector instructions, and the rest.
