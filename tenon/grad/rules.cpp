@@ -78,6 +78,9 @@ void tanh_rule(Context& c) {
 void sigmoid_rule(Context& c) {
   slope_of_result(c, [](const Value& y) { return mul(y, sub(full_like(y, 1), y)); });
 }
+void exp2_rule(Context& c) {
+  slope_of_result(c, [](const Value& y) { return scale(y, std::numbers::ln2); });
+}
 void erf_rule(Context& c) {
   const DType dtype = c.in(0).dtype(), wide = accumulator(dtype);  // 16-bit types are rounded once
   const Value slope = scale(exp(neg(square(cast(c.in(0), wide)))), 2 / std::sqrt(std::numbers::pi));

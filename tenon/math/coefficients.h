@@ -2,7 +2,7 @@
 //
 // Series stand with their lowest power first. Those of f32 are Sollya's fpminimax on the reduced interval, for floats;
 // relative errors stand beside them as powers of two. Those of f64 are fdlibm's, Taylor's where that needs no more
-// terms, and Chebyshev's for tanh and erf.
+// terms, and Chebyshev's for 2^r, tanh and erf.
 
 #pragma once
 
@@ -28,7 +28,7 @@ struct Coefficients<false> {
   static constexpr double kLog2ELow = 0x1.4ae0cp-26;
 
   // Beyond these nothing changes, and below the last one e^x - 1 is x.
-  static constexpr double kExpLeast = -105, kExpm1Least = -20, kExpm1Most = 89, kExpm1Tiny = 0x1p-30;
+  static constexpr double kExpLeast = -105, kExp2Least = -151, kExpm1Least = -20, kExpm1Most = 89, kExpm1Tiny = 0x1p-30;
   static constexpr double kPowFar = 104, kTanhMost = 9.25;
   /// e^r for |r| <= ln 2 / 2: 2^-28.
   static constexpr double kExp[] = {1,
@@ -91,7 +91,7 @@ struct Coefficients<true> {
   static constexpr double kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.90821492927058770002e-10;
   static constexpr double kLog2E = 1.44269504088896338700;
 
-  static constexpr double kExpLeast = -746, kExpm1Least = -40, kExpm1Most = 710,
+  static constexpr double kExpLeast = -746, kExp2Least = -1076, kExpm1Least = -40, kExpm1Most = 710,
                           kExpm1Tiny = 0x1p-54;
   static constexpr double kPowFar = 746, kTanhMost = 20;
   static constexpr double kExp[] = {1,
@@ -111,6 +111,11 @@ struct Coefficients<true> {
   static constexpr double kExpm1[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
                                       1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
                                       1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+
+  static constexpr double kExp2[] = {0.6931471805599453,     0.24022650695910072,    0.055504108664821625,
+                                     0.00961812910762848,    0.001333355814640647,   0.00015403530393370734,
+                                     1.5252733841556773e-05, 1.3215486808705563e-06, 1.0178057087733941e-07,
+                                     7.0548973041554995e-09, 4.4558179083360645e-10, 2.5729324177362305e-11};  // 2^-63
 
   static constexpr double kTanhNear[] = {-0.3333333333333333,   0.13333333333332714,   -0.053968253967434016,
                                          0.021869488493666944,  -0.008863234397814355, 0.003592110378689024,

@@ -35,6 +35,15 @@ struct Functions : A {
     }
   }
 
+  // Whole numbers are exact: nothing is left of them.
+  TENON_MATH_INLINE Real exp2(const Real& x) const {
+    constexpr double kShift = C::kRounder + 2 * C::kBias;
+    const Real bounded = at_least(x, C::kExp2Least), rounder = number(kShift);
+    const Real sum = at_most(bounded + rounder, kShift + C::kBias + 1), r = bounded - (sum - rounder);
+    return scaled_twice(fma_to(math::series<math::kOne>, polynomial_by_pairs(math::series<C::kExp2>, r), r),
+                        low_bits(sum));
+  }
+
   // Computed at half its size, because the power above the highest is none; where that would be subnormal, e^x - 1 is
   // x.
   TENON_MATH_INLINE Real expm1(const Real& x) const {

@@ -445,7 +445,7 @@ Tensor rsqrt(const Tensor& x) {
 Tensor square(const Tensor& x) { return x.dtype() == DType::boolean ? pow(x, 2) : mul(x, x); }
 Tensor reciprocal(const Tensor& x) { return div(1.0, x); }
 Tensor exp(const Tensor& x) { return real_unary(Op::exp, x); }
-Tensor exp2(const Tensor& x) { return pow(2.0, x.to(record::real_type(x.dtype()))); }
+Tensor exp2(const Tensor& x) { return real_unary(Op::exp2, x); }
 Tensor expm1(const Tensor& x) { return real_unary(Op::expm1, x); }
 Tensor log(const Tensor& x) { return real_unary(Op::log, x); }
 Tensor log2(const Tensor& x) { return real_unary(Op::log2, x); }

@@ -599,6 +599,7 @@ std::vector<Row> all_rows() {
       unary(Op::abs, {}, {[](D x, D, D) { return std::fabs(x); }, [](I x, I, I) { return x < 0 ? -x : x; }}, kDiff),
       unary(Op::sqrt, {0.1, 4}, {[](D x, D, D) { return std::sqrt(x); }}, kDiff),
       unary(Op::exp, {}, {[](D x, D, D) { return std::exp(x); }}, kDiff),
+      unary(Op::exp2, {}, {[](D x, D, D) { return std::exp2(x); }}, kDiff),
       unary(Op::expm1, {}, {[](D x, D, D) { return std::expm1(x); }}, kDiff),
       unary(Op::log, {0.1, 4}, {[](D x, D, D) { return std::log(x); }}, kDiff),
       unary(Op::log2, {0.1, 4}, {[](D x, D, D) { return std::log2(x); }}, kDiff),
