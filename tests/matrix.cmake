@@ -127,6 +127,7 @@ row(golden.simulated_grouping.f32 test golden_test ${golden} --device simulated 
 # The source, and what the docs say: programs of the pages are run and what they print is compared.
 set(scripts ${PROJECT_SOURCE_DIR}/scripts)
 check(include_check test Python3::Interpreter ${scripts}/check_includes.py --self-test)
+check(adding_an_op_check test Python3::Interpreter ${scripts}/check_adding_an_op.py --self-test)
 check(functions_check test Python3::Interpreter ${scripts}/make_functions.py --check)
 check(readme_check test Python3::Interpreter ${scripts}/check_readme.py)
 check(together_check test Python3::Interpreter ${scripts}/check_together.py ${PROJECT_BINARY_DIR}/CMakeFiles/tenon.dir/Unity)
