@@ -329,17 +329,21 @@ template <ir::Op kOp>
 struct Function {
   template <size_t kCount>
   static HWY_INLINE void run_all(F32 d, Floats (&x)[kCount]) {
-    using F = Functions<Lanes<kCount>>;
-    const typename F::Real y =
-        of(F(), Lanes<kCount>::template each<typename F::Real>([&](size_t i) HWY_ATTR { return x[i]; }));
-    for_all<kCount>([&](size_t i) HWY_ATTR {
-      if constexpr (kOp == ir::Op::sin)
-        x[i] = with_large<std::sin>(d, x[i], y.v[i]);
-      else if constexpr (kOp == ir::Op::cos)
-        x[i] = with_large<std::cos>(d, x[i], y.v[i]);
-      else
-        x[i] = y.v[i];
-    });
+    if constexpr (kOneByOne && kCount > 1) {
+      for_all<kCount>([&](size_t i) HWY_ATTR { x[i] = run(d, x[i]); });
+    } else {
+      using F = Functions<Lanes<kCount>>;
+      const typename F::Real y =
+          of(F(), Lanes<kCount>::template each<typename F::Real>([&](size_t i) HWY_ATTR { return x[i]; }));
+      for_all<kCount>([&](size_t i) HWY_ATTR {
+        if constexpr (kOp == ir::Op::sin)
+          x[i] = with_large<std::sin>(d, x[i], y.v[i]);
+        else if constexpr (kOp == ir::Op::cos)
+          x[i] = with_large<std::cos>(d, x[i], y.v[i]);
+        else
+          x[i] = y.v[i];
+      });
+    }
   }
   static HWY_INLINE Floats run(F32 d, Floats x) {
     Floats one[1] = {x};
@@ -348,6 +352,10 @@ struct Function {
   }
 
  private:
+  // GCC 12 keeps two vectors of a logarithm in memory on AVX2, which takes twice the time.
+  static constexpr bool kOneByOne =
+      HWY_TARGET == HWY_AVX2 && (kOp == ir::Op::log || kOp == ir::Op::log2 || kOp == ir::Op::log1p);
+
   template <class F>
   static HWY_INLINE typename F::Real of(const F& f, const typename F::Real& x) {
 #define TENON_OP(name, ...)                                  \
