@@ -45,11 +45,6 @@ class Parameters {
 
 /// What a function gives that changes its first argument: that object itself.
 struct Same {};
-/// Its first argument where `is_first`, else a tensor.
-struct SameOr {
-  bool is_first;
-  Tensor tensor;
-};
 
 /// Throws the error that a conversion threw again, with the function and the argument that it is about.
 [[noreturn]] void rethrow_naming(const py::builtin_exception& error, const char* function, const char* argument);
@@ -84,12 +79,18 @@ auto apply_slots(const F& f, std::array<PyObject*, Parameters::kMost>& slots, si
   return std::apply(in_turn, std::move(converted));
 }
 
+/// A tensor that is the first argument's is that object: what changes in place, or converts nothing, gives it back.
+inline PyObject* object_of_result(Tensor result, PyObject* first) {
+  const bool is_first = is_tensor(first) && tensor_in(first).identity() == result.identity();
+  return is_first ? Py_NewRef(first) : to_python(std::move(result));
+}
+
 template <typename R>
 PyObject* as_result(R&& result, PyObject* first) {
   if constexpr (std::same_as<R, Same>)
     return Py_NewRef(first);
-  else if constexpr (std::same_as<R, SameOr>)
-    return result.is_first ? Py_NewRef(first) : to_python(std::move(result.tensor));
+  else if constexpr (std::same_as<R, Tensor>)
+    return object_of_result(std::move(result), first);
   else
     return to_python(std::forward<R>(result));
 }
@@ -133,7 +134,7 @@ std::vector<const char*> type_names(std::index_sequence<I...>) {
 }
 template <typename R>
 constexpr const char* result_name() {
-  if constexpr (std::same_as<R, Tensor> || std::same_as<R, Same> || std::same_as<R, SameOr>) return "Tensor";
+  if constexpr (std::same_as<R, Tensor> || std::same_as<R, Same>) return "Tensor";
   if constexpr (std::same_as<R, bool>) return "bool";
   if constexpr (std::same_as<R, int64_t>) return "int";
   if constexpr (std::same_as<R, double>) return "float";

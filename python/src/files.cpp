@@ -1,6 +1,7 @@
 // Files of tensors: safetensors, PyTorch's, numpy's.
 
 #include "functions.h"
+#include "tenon/io/array.h"
 
 namespace tenon::python {
 namespace {
@@ -34,10 +35,11 @@ std::vector<Tensor> tensors_in(const py::list& list) {
 
 void bind_files(py::module_& m) {
   m.def("_behind_links", [](const std::filesystem::path& path) { return io::behind_links("save", path); });
-  m.def("_load_safetensors", [](const std::filesystem::path& path, const Device& device) {
+  m.def("_load_safetensors", [](const std::filesystem::path& path, const Device& device, bool is_mapped) {
     io::SafetensorsFile file;
     {
       const ReleasedAside others_run;
+      const auto whole = is_mapped ? nullptr : std::make_unique<io::OwnMemory>();
       file = io::load_safetensors(path, device);
     }
     return py::make_tuple(dict_of(file.tensors), py::cast(file.metadata));
@@ -48,10 +50,11 @@ void bind_files(py::module_& m) {
     const Released others_run;
     io::save_safetensors(path, all, metadata);
   });
-  m.def("_load_torch", [](const std::filesystem::path& path, const Device& device) {
+  m.def("_load_torch", [](const std::filesystem::path& path, const Device& device, bool is_mapped) {
     io::TorchFile file;
     {
       const ReleasedAside others_run;
+      const auto whole = is_mapped ? nullptr : std::make_unique<io::OwnMemory>();
       file = io::load_torch(path, device);
     }
     return py::make_tuple(dict_of(file.tensors), py::bytes(file.pickle));
@@ -70,8 +73,11 @@ void bind_files(py::module_& m) {
     }
     return py::bytes(file);
   });
-  m.def("_load_npy",
-        [](const std::filesystem::path& path, const Device& device) { return io::load_npy(path, device); });
+  m.def("_load_npy", [](const std::filesystem::path& path, const Device& device, bool is_mapped) {
+    const ReleasedAside others_run;
+    const auto whole = is_mapped ? nullptr : std::make_unique<io::OwnMemory>();
+    return io::load_npy(path, device);
+  });
   m.def("_save_npy", [](const std::filesystem::path& path, const Tensor& tensor) { io::save_npy(path, tensor); });
   m.def("_load_npz",
         [](const std::filesystem::path& path, const Device& device) { return dict_of(io::load_npz(path, device)); });

@@ -6,11 +6,10 @@
 
 namespace tenon::python {
 
-SameOr in_place_if(bool in_place, const Tensor& input, Tensor result) {
-  if (!in_place) return {false, std::move(result)};
+Tensor in_place_if(bool in_place, const Tensor& input, Tensor result) {
+  if (!in_place) return result;
   Tensor written = input;
-  written.copy_(result);
-  return {true, Tensor()};
+  return written.copy_(result);
 }
 
 void require_plain_embedding(const char* function, const std::optional<double>& max_norm, bool scale_grad_by_freq) {

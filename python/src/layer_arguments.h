@@ -59,7 +59,7 @@ inline nn::Reduction reduced(std::optional<bool> size_average, std::optional<boo
 }
 
 /// The result, or the input that holds it from now on.
-SameOr in_place_if(bool in_place, const Tensor& input, Tensor result);
+Tensor in_place_if(bool in_place, const Tensor& input, Tensor result);
 
 template <typename F>
 void released(F&& work) {

@@ -2,8 +2,8 @@
 //
 // Every module of Python is an object of nn.Module of C++ as well: for state dicts, to(), freeze(), optimizers, errors
 // that name the module, captured functions that notice train() and replaced parameters. Tensors that are attributes
-// have a slot in `Extras`, which lies in the object's __dict__; the objects themselves lie beside it. Modules inside of
-// a model of C++ get an object when somebody asks for them.
+// have a slot in `Extras`; the objects themselves lie in the object's __dict__. Modules inside of a model of C++ get an
+// object when somebody asks for them.
 
 #include <algorithm>
 #include <unordered_set>
@@ -45,6 +45,9 @@ class PythonModule : public Module {
  public:
   explicit PythonModule(std::string type) : type_(std::move(type)) {}
   std::string type_name() const override { return type_; }
+
+  /// Tensors that are attributes. Nobody reaches them through the object's __dict__.
+  Extras extras;
 
   void note_change() {
     constexpr size_t kMarks = 61;  // used one after the other: a freed one might come again at the same address
@@ -118,7 +121,9 @@ std::shared_ptr<Module> made_module(const std::string& type, const std::string& 
   return made;
 }
 
+/// Models of C++ have theirs beside their attributes.
 Extras& extras_of(const py::object& self) {
+  if (auto* own = dynamic_cast<PythonModule*>(&py::cast<Module&>(self))) return own->extras;
   py::dict attributes = self.attr("__dict__");
   if (!attributes.contains("_extras")) attributes["_extras"] = py::cast(std::make_unique<Extras>());
   return py::cast<Extras&>(py::object(attributes["_extras"]));
@@ -288,6 +293,35 @@ PyObject* get_training(PyObject* self, void*) {
   }
 }
 
+/// Sets the flag of this module alone, as assigning an attribute does: train() sets those below, too.
+int set_training(PyObject* self, PyObject* value, void*) {
+  try {
+    if (!is_made(self)) throw_type_error(type_name_of(self) + " is used before its __init__ was called");
+    if (!value) throw_type_error("the attribute training cannot be deleted");
+    auto& module = py::cast<Module&>(py::handle(self));
+    std::vector<std::pair<Module*, bool>> below;
+    for (const nn::NamedModule& one : module.named_modules()) {
+      if (one.module != &module) below.emplace_back(one.module, one.module->is_training());
+    }
+    module.train(Convert<bool>::from(value));
+    for (const auto& [one, was_training] : below) {
+      if (one->is_training() != was_training) one->train(was_training);
+    }
+    return 0;
+  } catch (...) {
+    set_python_error();
+    return -1;
+  }
+}
+
+/// Gradients become zeros, where there are any.
+void zero_gradients(const std::vector<nn::NamedTensor>& parameters) {
+  const NoGrad changing;
+  for (const nn::NamedTensor& one : parameters) {
+    if (Tensor gradient = one.tensor.grad(); gradient.defined()) gradient.zero_();
+  }
+}
+
 /// module(...): forward() under the module's name, and under the eyes of an observer where there is one.
 PyObject* call_module(PyObject* self, PyObject* args, PyObject* keywords) {
   try {
@@ -327,8 +361,9 @@ py::object parameter_object(const Tensor& tensor) {
 void bind_module(py::module_& m) {
   py::class_<Extras>(m, "_Extras");
   py::class_<Inside>(m, "_Inside");
-  static PyGetSetDef getters[] = {{"training", get_training, nullptr, "Whether dropout and the like are on.", nullptr},
-                                  {nullptr, nullptr, nullptr, nullptr, nullptr}};
+  static PyGetSetDef getters[] = {
+      {"training", get_training, set_training, "Whether dropout and the like are on.", nullptr},
+      {nullptr, nullptr, nullptr, nullptr, nullptr}};
   const auto calls = py::custom_type_setup([](PyHeapTypeObject* type) {
     type->ht_type.tp_new = new_module;
     type->ht_type.tp_call = call_module;
@@ -398,8 +433,14 @@ void bind_module(py::module_& m) {
           },
           "Switches dropout and the like off.")
       .def(
-          "zero_grad", [](Module& self, bool) { self.zero_grad(); }, "set_to_none"_a = true,
-          "Lets go of all gradients; of set_to_none=False, too: what is added to nothing is as if added to zeros.")
+          "zero_grad",
+          [](Module& self, bool set_to_none) {
+            if (set_to_none)
+              self.zero_grad();
+            else
+              zero_gradients(self.named_parameters());
+          },
+          "set_to_none"_a = true, "Lets go of all gradients, or with set_to_none=False makes them zeros.")
       .def(
           "requires_grad_",
           [](py::object self, bool on) {

@@ -50,7 +50,7 @@ py::object dtype_object(DType dtype) {
 
 std::optional<DType> dtype_of_object(PyObject* object) {
   if (py::isinstance<DTypeObject>(object)) return py::cast<DTypeObject&>(py::handle(object)).dtype;
-  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::f32;
+  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::f64;
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::i64;
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::boolean;
   std::string name;

@@ -83,13 +83,25 @@ class _Writer:
         self.tensors.append(tensor)
 
 
+def _write_all(file, content):
+    """An unbuffered file may take a part of what it is given, and says how much."""
+    rest = memoryview(content)
+    while len(rest):
+        taken = file.write(rest)
+        if taken is None:  # a buffered file takes all; so do objects that say nothing
+            return
+        if not 0 < taken <= len(rest):
+            raise OSError(errno.EIO, f"the file took {taken} of {len(rest)} bytes")
+        rest = rest[taken:]
+
+
 def write(path, checkpoint):
     """Writes a checkpoint, by the library: beside its place, whole or not at all. An open file gets the same bytes."""
     pickled = _Writer()
     pickled.put(checkpoint)
     pickle_bytes = bytes(pickled.bytes) + b"."
     if hasattr(path, "write"):
-        path.write(_tenon._torch_file(pickle_bytes, pickled.tensors))
+        _write_all(path, _tenon._torch_file(pickle_bytes, pickled.tensors))
         return
     folder = os.path.dirname(os.fspath(path)) or "."
     if not os.path.isdir(folder):
@@ -137,9 +149,9 @@ def _filled(value, name, tensors):
     return value
 
 
-def read(path, device=None):
+def read(path, device=None, is_mapped=False):
     """What was saved: a nested dict, a list or a tensor. Of the bare pickles of PyTorch before 1.6, the tensors by dotted names."""
-    tensors, pickled = _tenon._load_torch(path, device)
+    tensors, pickled = _tenon._load_torch(path, device, is_mapped)
     if not pickled:
         return tensors
     try:

@@ -53,7 +53,8 @@ def load(path, device=None, *, map_location=None, weights_only=None, mmap=None):
     """Reads what save(), torch.save() or numpy have written: a dict of tensors, or one tensor of a .npy file.
 
     A file of PyTorch's gives what was saved: a nested dict, a list, a tensor. An open file is read, too. map_location is PyTorch's name for the device (of its functions and dicts, none is called: tensors
-    come to the device that is the default); nothing in a file is ever run, whatever weights_only says.
+    come to the device that is the default); nothing in a file is ever run, whatever weights_only says. mmap=True leaves tensors of
+    the cpu in the file, which takes no memory; nobody may write that file in place then (save() never does).
     """
     if device is None and not callable(map_location) and not isinstance(map_location, dict):
         device = map_location
@@ -61,22 +62,22 @@ def load(path, device=None, *, map_location=None, weights_only=None, mmap=None):
         return _load_open(path, device)
     path = os.fsdecode(path)
     try:
-        return _load(path, device)
+        return _load(path, device, bool(mmap))
     except _tenon.Error as error:
         if os.path.exists(path):
             raise
         raise FileNotFound(str(error)) from None
 
 
-def _load(path, device):
+def _load(path, device, is_mapped=False):
     kind = os.path.splitext(path)[1]
     if kind == ".npy":
-        return _tenon._load_npy(path, device)
+        return _tenon._load_npy(path, device, is_mapped)
     if kind == ".npz":
         return _tenon._load_npz(path, device)
     if kind != ".safetensors" and _is_pytorchs(path, kind):
-        return _checkpoints.read(path, device)
-    return _tenon._load_safetensors(path, device)[0]
+        return _checkpoints.read(path, device, is_mapped)
+    return _tenon._load_safetensors(path, device, is_mapped)[0]
 
 
 def _is_pytorchs(path, kind):

@@ -7,6 +7,8 @@
 namespace tenon::io {
 namespace {
 
+thread_local int own_memories = 0;
+
 void check_elements(const Input& input, const Array& array) {
   const std::string_view fault = fault_in(array.element, array.bytes);
   if (!fault.empty()) fail(input, "{} is {} and holds {}", array.what, array.dtype, fault);
@@ -20,6 +22,9 @@ Tensor converted(const Array& array, Device device) {
 
 }  // namespace
 
+OwnMemory::OwnMemory() { ++own_memories; }
+OwnMemory::~OwnMemory() { --own_memories; }
+
 Dims dims_of(std::span<const uint64_t> shape) {
   Dims dims;
   for (const uint64_t size : shape) dims.push_back(static_cast<int64_t>(size));
@@ -28,7 +33,7 @@ Dims dims_of(std::span<const uint64_t> shape) {
 
 Tensor tensor_over(const Input& input, const Array& array, std::shared_ptr<const void> owner, Device device) {
   check_elements(input, array);
-  if (!is_held_as_stored(array.element)) return converted(array, device);
+  if (own_memories > 0 || !is_held_as_stored(array.element)) return converted(array, device);
   return from_host_memory(array.bytes, std::move(owner), array.shape, Options(held_as(array.element), device));
 }
 

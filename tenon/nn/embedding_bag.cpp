@@ -93,7 +93,11 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& index, const EmbeddingB
     counts = where(is_left_out, 0.0, counts);
   }
   const bool has_padding = options.mode == BagMode::max && options.padding_idx.has_value();
-  if (is_matrix) return without_lowest(of_matrix(rows, counts, options.mode), has_padding).to(weight.dtype());
+  const auto finished = [&](const Tensor& made) {  // without an index, too, a gradient of zeros
+    const Tensor whole = index.numel() == 0 ? record::with_flat_part(made, weight) : made;
+    return without_lowest(whole, has_padding).to(weight.dtype());
+  };
+  if (is_matrix) return finished(of_matrix(rows, counts, options.mode));
   const Tensor& offsets = options.offsets;
   if (offsets.dim() != 1 || (offsets.dtype() != DType::i64 && offsets.dtype() != DType::i32))
     fail("embedding_bag", "offsets are a vector of integers, got {}{}", name(offsets.dtype()),
@@ -108,7 +112,7 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& index, const EmbeddingB
   const bool ends = options.include_last_offset && options.mode != BagMode::max;
   const Tensor bag = sub(searchsorted(ends ? all_begins : begins, place, false, true), 1);
   const Tensor made = of_vector(rows, counts, bag, bags + (ends ? 1 : 0), options.mode).narrow(0, 0, bags);
-  return without_lowest(made, has_padding).to(weight.dtype());
+  return finished(made);
 }
 
 }  // namespace tenon::nn

@@ -13,60 +13,75 @@ def _checked_module(self, module):
 
 
 class _InOrder(Module):
-    """What Sequential and ModuleList share: modules in order, under the names 0, 1, ... or those that were given."""
+    """What Sequential and ModuleList share: modules in order, under the names 0, 1, ... or those that were given.
+
+    The members are the attributes, however they came to be that; a list of them is kept until an attribute is set.
+    """
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        self.__dict__.pop("_order", None)
+
+    def __delattr__(self, name):
+        super().__delattr__(name)
+        self.__dict__.pop("_order", None)
+
+    def _named(self):
+        return [(name, value) for name, value in self.__dict__.items()
+                if isinstance(value, Module) or (name.isdigit() and value is None)]
+
+    def _members(self):
+        order = self.__dict__.get("_order")
+        if order is None:
+            order = self.__dict__["_order"] = [value for _, value in self._named()]
+        return order
 
     def append(self, module):
-        name = len(self._order)
+        name = len(self)
         while str(name) in self.__dict__:
             name += 1
         setattr(self, str(name), _checked_module(self, module))
-        self._order.append(module)
         return self
 
     def extend(self, modules):
-        for module in modules:
+        for module in list(modules):
             self.append(module)
         return self
 
     def insert(self, index, module):
-        order = list(self._order)
-        order.insert(index, _checked_module(self, module))
-        self._set_order(order)
+        members = list(self._members())
+        members.insert(index, _checked_module(self, module))
+        self._replace(members)
         return self
 
     def pop(self, key=-1):
-        module = self._order[key]
+        module = self._members()[key]
         del self[key]
         return module
 
-    def _set_order(self, order):
-        for name in self._names():
+    def _replace(self, members):
+        """Others in their place, under the names 0, 1, ..."""
+        for name, _ in self._named():
             delattr(self, name)
-        self._order = []
-        self.extend(order)
-
-    def _names(self):
-        """Names in the order of the modules."""
-        return [name for name, value in self.__dict__.items() if isinstance(value, Module) or (name.isdigit() and value is None)]
+        self.extend(members)
 
     def __len__(self):
-        return len(self._order)
+        return len(self._members())
 
     def __iter__(self):
-        return iter(self._order)
+        return iter(self._members())
 
     def __getitem__(self, i):
-        return type(self)._of(self._order[i]) if isinstance(i, slice) else self._order[i]
+        return type(self)._of(self._named()[i]) if isinstance(i, slice) else self._members()[i]
 
     def __setitem__(self, i, module):
-        place = range(len(self._order))[i]
-        setattr(self, self._names()[place], _checked_module(self, module))
-        self._order[place] = module
+        name, _ = self._named()[i]
+        setattr(self, name, _checked_module(self, module))
 
     def __delitem__(self, i):
-        order = list(self._order)
-        del order[i]
-        self._set_order(order)
+        members = list(self._members())
+        del members[i]
+        self._replace(members)
 
     def __iadd__(self, modules):
         return self.extend(modules)
@@ -83,11 +98,8 @@ class Sequential(_InOrder):
     def __init__(self, *modules):
         super().__init__()
         named = modules[0].items() if len(modules) == 1 and isinstance(modules[0], dict) else enumerate(modules)
-        order = []
         for name, module in named:
             setattr(self, str(name), _checked_module(self, module))
-            order.append(module)
-        self._order = order
 
     def __add__(self, other):
         if not isinstance(other, Sequential):
@@ -95,11 +107,11 @@ class Sequential(_InOrder):
         return Sequential(*self, *other)
 
     @staticmethod
-    def _of(modules):
-        return Sequential(*modules)
+    def _of(named):
+        return Sequential(dict(named))
 
     def forward(self, input):
-        for module in self._order:
+        for module in self._members():
             input = module(input)
         return input
 
@@ -111,23 +123,23 @@ class ModuleList(_InOrder):
 
     def __init__(self, modules=()):
         super().__init__()
-        self._order = []
         self.extend(modules)
 
     def __add__(self, other):
         return ModuleList([*self, *other])
 
     @staticmethod
-    def _of(modules):
-        return ModuleList(modules)
+    def _of(named):
+        return ModuleList(module for _, module in named)
 
 
 class _ByName(Module):
     """Modules or parameters by names, in the order in which they came."""
 
+    _kind = Module  # of what it holds
+
     def __init__(self, members=None):
         super().__init__()
-        self._named = {}
         if members is not None:
             self.update(members)
 
@@ -140,15 +152,16 @@ class _ByName(Module):
     def __setitem__(self, name, member):
         if not isinstance(name, str):
             raise TypeError(f"names of a {type(self).__name__} are texts, not {type(name).__name__}")
-        member = self._checked(member)
-        setattr(self, name, member)
-        self._named[name] = member
+        setattr(self, name, self._checked(member))
+
+    def _members(self):
+        return {name: value for name, value in self.__dict__.items() if isinstance(value, self._kind)}
 
     def __getitem__(self, name):
-        return self._named[name]
+        return self._members()[name]
 
     def __delitem__(self, name):
-        del self._named[name]
+        self[name]  # a KeyError where there is none
         delattr(self, name)
 
     def pop(self, name):
@@ -157,26 +170,26 @@ class _ByName(Module):
         return member
 
     def clear(self):
-        for name in list(self._named):
+        for name in self._members():
             del self[name]
 
     def __len__(self):
-        return len(self._named)
+        return len(self._members())
 
     def __iter__(self):
-        return iter(self._named)
+        return iter(self._members())
 
     def __contains__(self, name):
-        return name in self._named
+        return name in self._members()
 
     def keys(self):
-        return self._named.keys()
+        return self._members().keys()
 
     def items(self):
-        return self._named.items()
+        return self._members().items()
 
     def values(self):
-        return self._named.values()
+        return self._members().values()
 
 
 class ModuleDict(_ByName):
@@ -205,17 +218,17 @@ class ParameterList(Module):
     """Parameters in order."""
 
     def extra_repr(self):
-        return _shown_parameters(enumerate(self._order))
+        return _shown_parameters(enumerate(self))
 
     def __init__(self, parameters=()):
         super().__init__()
-        self._order = []
         self.extend(parameters)
 
+    def _members(self):
+        return [value for name, value in self.__dict__.items() if name.isdigit()]
+
     def append(self, parameter):
-        parameter = _as_parameter(parameter)
-        setattr(self, str(len(self._order)), parameter)
-        self._order.append(parameter)
+        setattr(self, str(len(self)), _as_parameter(parameter))
         return self
 
     def extend(self, parameters):
@@ -226,22 +239,22 @@ class ParameterList(Module):
     __iadd__ = extend
 
     def __setitem__(self, i, parameter):
-        place = range(len(self._order))[i]
-        self._order[place] = parameter = _as_parameter(parameter)
-        setattr(self, str(place), parameter)
+        setattr(self, str(range(len(self))[i]), _as_parameter(parameter))
 
     def __len__(self):
-        return len(self._order)
+        return len(self._members())
 
     def __iter__(self):
-        return iter(self._order)
+        return iter(self._members())
 
     def __getitem__(self, i):
-        return self._order[i]
+        return self._members()[i]
 
 
 class ParameterDict(_ByName):
     """Parameters by names."""
+
+    _kind = Parameter
 
     def extra_repr(self):
         return _shown_parameters(self.items())

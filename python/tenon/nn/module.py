@@ -84,7 +84,7 @@ def _is_same(now, value):
 
 
 IncompatibleKeys = collections.namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")
-_SKIPPED = ("_extras", "_inside", "_buffer_names")  # what a copy makes anew
+_SKIPPED = ("_extras", "_inside", "_buffer_names", "_order")  # what a copy makes anew
 
 
 class Module(_Native):
