@@ -44,8 +44,11 @@ class Embedding(_Table):
 
     __constants__ = ("num_embeddings", "embedding_dim", "padding_idx")
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx=None, device=None, dtype=None, *, _weight=None):
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False,
+                 sparse=False, _weight=None, device=None, dtype=None):
         super().__init__()
+        if max_norm is not None or scale_grad_by_freq:
+            raise ValueError("Embedding() has neither max_norm nor scale_grad_by_freq")
         self._fill(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
 
     def forward(self, input):
@@ -67,8 +70,7 @@ class EmbeddingBag(_Table):
     __constants__ = ("num_embeddings", "embedding_dim", "mode", "include_last_offset", "padding_idx")
 
     def __init__(self, num_embeddings: int, embedding_dim: int, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
-                 sparse=False,
-                 _weight=None, include_last_offset: bool = False, padding_idx=None, device=None, dtype=None):
+                 sparse=False, _weight=None, include_last_offset: bool = False, padding_idx=None, device=None, dtype=None):
         super().__init__()
         if max_norm is not None or scale_grad_by_freq:
             raise ValueError("EmbeddingBag() has neither max_norm nor scale_grad_by_freq")

@@ -135,8 +135,10 @@ class Module(_Native):
                 self._remove(name)
             self.register_buffer(name, value, value.persistent)
             return True
-        elif isinstance(known, Parameter) and isinstance(value, Tensor):
-            raise TypeError(f"the parameter {name} can be replaced by a Parameter or None, not by a plain tensor")
+        elif isinstance(known, (Parameter, _Native)) and value is not None:
+            kind, other = ("parameter", "a Parameter") if isinstance(known, Parameter) else ("module", "a Module")
+            what = "a plain tensor" if isinstance(value, Tensor) else type(value).__name__
+            raise TypeError(f"the {kind} {name} can be replaced by {other} or None, not by {what}")
         elif name in self.__dict__.get("_buffer_names", ()):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"the buffer {name} is a tensor, not {type(value).__name__}")
@@ -245,6 +247,17 @@ class Module(_Native):
             child.apply(fn)
         fn(self)
         return self
+
+    def state_dict(self, *, destination=None, prefix="", keep_vars=False):
+        """Values by their dotted names, without histories; with keep_vars the parameters and buffers themselves."""
+        found = super().state_dict()
+        if keep_vars:
+            found.update({name: one for name, one in (*_under_every_name(self), *self._named_buffers()) if name in found})
+        found = {prefix + name: one for name, one in found.items()} if prefix else found
+        if destination is None:
+            return found
+        destination.update(found)
+        return destination
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copies values in by name; returns the names that were missing and those that were unexpected."""
