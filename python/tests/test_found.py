@@ -683,6 +683,28 @@ class Attacked(unittest.TestCase):
         with self.assertRaisesRegex(OSError, "took 0 of"):
             tenon.save({"a": tenon.ones(3)}, Full())
 
+    def test_a_copy_made_of_its_attributes(self):
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.inner, self.scale = nn.Linear(2, 1), nn.Parameter(tenon.ones(1))
+                self.register_buffer("seen", tenon.zeros(1))
+
+            def forward(self, x):
+                return self.inner(x) * self.scale
+
+            def __copy__(self):
+                made = type(self).__new__(type(self))
+                made.__dict__.update(self.__dict__)
+                return made
+
+        net = Net()
+        copied = copy.copy(net)
+        self.assertEqual(list(copied.state_dict()), list(net.state_dict()))
+        self.assertEqual(len(list(copied.parameters())), 3)
+        self.assertIs(copied.scale, net.scale)
+        self.assertEqual([name for name, _ in copied.named_children()], ["inner"])
+
     def test_attributes_that_are_exchanged_crash_nothing(self):
         x, y = nn.Linear(2, 2), nn.Linear(3, 3)
         y.__dict__.update(x.__dict__)

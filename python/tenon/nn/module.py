@@ -84,7 +84,7 @@ def _is_same(now, value):
 
 
 IncompatibleKeys = collections.namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")
-_SKIPPED = ("_extras", "_inside", "_buffer_names", "_order")  # what a copy makes anew
+_SKIPPED = ("_extras", "_inside", "_buffer_names", "_order", "_owner")  # what a copy makes anew
 
 
 class Module(_Native):
@@ -124,6 +124,7 @@ class Module(_Native):
 
     def _set_member(self, name, known, value):
         """Tells the library of a tensor or a module; True where register_buffer() has done all."""
+        self.__dict__["_owner"] = id(self)
         if isinstance(value, Parameter):
             self._set_parameter(name, value)
             self.__dict__.get("_buffer_names", {}).pop(name, None)
@@ -146,6 +147,19 @@ class Module(_Native):
         elif isinstance(known, (Parameter, _Native)):
             self._remove(name)
         return False
+
+    def _with_all(self):
+        """Itself; where another module's __dict__ was copied into its own, the library is told of what came with it."""
+        attributes = self.__dict__
+        if attributes.get("_owner", id(self)) != id(self):
+            buffers = attributes["_buffer_names"] = dict(attributes.get("_buffer_names", {}))
+            for name, value in list(attributes.items()):
+                if name in buffers:
+                    self.register_buffer(name, value, buffers[name])
+                elif isinstance(value, (Parameter, _Native)):
+                    self._set_member(name, None, value)
+            attributes["_owner"] = id(self)
+        return self
 
     def __delattr__(self, name):
         if isinstance(self.__dict__.get(name), (Tensor, _Native)):
@@ -201,11 +215,11 @@ class Module(_Native):
 
     def parameters(self, recurse=True):
         """All parameters, or those of this module alone."""
-        return _Many(self._parameters() if recurse else (one for _, one in self.named_parameters(recurse=False)))
+        return _Many(self._with_all()._parameters() if recurse else (one for _, one in self.named_parameters(recurse=False)))
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
         """Dotted names and parameters, own ones before those of modules below; without remove_duplicate under each name."""
-        return _named(self._named_parameters() if remove_duplicate else _under_every_name(self), prefix, recurse)
+        return _named(self._with_all()._named_parameters() if remove_duplicate else _under_every_name(self), prefix, recurse)
 
     def buffers(self, recurse=True):
         """All buffers, or those of this module alone."""
@@ -213,7 +227,7 @@ class Module(_Native):
 
     def named_buffers(self, prefix="", recurse=True):
         """Dotted names and buffers."""
-        return _named(self._named_buffers(), prefix, recurse)
+        return _named(self._with_all()._named_buffers(), prefix, recurse)
 
     def modules(self):
         """This module and all below it."""
@@ -221,7 +235,7 @@ class Module(_Native):
 
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):
         """The same with their dotted names; a module of several names stands under its first, or under each."""
-        found, seen, waiting = _Many(), set() if memo is None else memo, [(prefix, self)]
+        found, seen, waiting = _Many(), set() if memo is None else memo, [(prefix, self._with_all())]
         while waiting:
             name, module = waiting.pop()
             if remove_duplicate and module in seen:
@@ -239,7 +253,7 @@ class Module(_Native):
 
     def named_children(self):
         """The same with their names."""
-        return _Many(self._named_children())
+        return _Many(self._with_all()._named_children())
 
     def apply(self, fn):
         """Calls a function with every module, those below first."""
@@ -250,7 +264,7 @@ class Module(_Native):
 
     def state_dict(self, *, destination=None, prefix="", keep_vars=False):
         """Values by their dotted names, without histories; with keep_vars the parameters and buffers themselves."""
-        found = super().state_dict()
+        found = super(Module, self._with_all()).state_dict()
         if keep_vars:
             found.update({name: one for name, one in (*_under_every_name(self), *self._named_buffers()) if name in found})
         found = {prefix + name: one for name, one in found.items()} if prefix else found
@@ -261,7 +275,7 @@ class Module(_Native):
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copies values in by name; returns the names that were missing and those that were unexpected."""
-        missing, unexpected = self._load_state_dict(state_dict, strict, assign)
+        missing, unexpected = self._with_all()._load_state_dict(state_dict, strict, assign)
         if not strict:  # one tensor of several names is missing under each that is not there
             missing = [name for name in self.state_dict() if name not in state_dict]
         return IncompatibleKeys(missing, unexpected)
