@@ -211,7 +211,7 @@ class Functions(unittest.TestCase):
         for make in (nn.RNN, nn.LSTM, nn.GRU):
             with self.assertRaisesRegex(RuntimeError, "num_layers is too large"):
                 make(2, 2, num_layers=10**9)
-        with self.assertRaisesRegex(RuntimeError, "1 to 65536 layers"):
+        with self.assertRaisesRegex(RuntimeError, "num_layers is too large"):
             nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 10**9)
         with self.assertRaisesRegex(ValueError, "too many"):
             tenon.combinations(tenon.rand(40), 20)

@@ -40,7 +40,7 @@ class Refusals(unittest.TestCase):
         self.check(lambda: nn.Linear(3, 2.5), "Linear() needs an integer for 'out_features', not float")
         self.check(lambda: nn.Dropout(0.5, generator=3), "Dropout() needs a Generator for 'generator', not int")
         self.check(lambda: nn.Embedding(3, 4, dtype=7), "empty() needs a dtype such as tenon.float32 for 'dtype', not int")
-        with self.assertRaisesRegex(ValueError, "^there is no dtype 'real'; there are float32, [^\n]*$"):
+        with self.assertRaisesRegex(ValueError, "there is no dtype 'real'; there are float32, [^\n]*$"):
             nn.Embedding(3, 4, dtype="real")
         self.check(lambda: tenon.optim.AdamW([nn.Parameter(tenon.ones(1))], lr="a"),
                    "AdamW() needs a number for 'lr', not str")
