@@ -733,6 +733,10 @@ class Attacked(unittest.TestCase):
         layer(x).backward()
         layer.zero_grad(set_to_none=False)
         self.assertEqual(layer.weight.grad.tolist(), [[0, 0]])
+        optimizer = tenon.optim.SGD(layer.parameters(), lr=1.0)
+        layer(x).backward()
+        optimizer.zero_grad(set_to_none=False)
+        self.assertEqual(layer.weight.grad.tolist(), [[0, 0]])
         outer = nn.Sequential(nn.Dropout(), nn.Sequential(nn.Dropout()))
         outer.training = False
         self.assertEqual([one.training for one in outer.modules()], [False, True, True, True])

@@ -47,6 +47,22 @@ for _name in ("step", "zero_grad", "clip_grad_norm", "keep_gradients", "accumula
               "_set_momentum", "_momentum_varies", "_group_decay", "_group_parameters", "groups"):
     _delegate(_name)
 
+_let_go_of_gradients = Optimizer.zero_grad
+
+
+def _zero_grad(self, set_to_none=True):
+    """Lets go of all gradients, or with set_to_none=False makes them zeros."""
+    if set_to_none:
+        return _let_go_of_gradients(self)
+    for group in self.param_groups:
+        for parameter in group["params"]:
+            if parameter.grad is not None:
+                parameter.grad.zero_()
+
+
+_zero_grad.__name__ = _zero_grad.__qualname__ = "zero_grad"
+Optimizer.zero_grad = _zero_grad
+
 
 def _remake(self, groups, settings):
     """The same object with other groups or settings, and the moments that it has."""
