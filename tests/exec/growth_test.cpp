@@ -225,6 +225,7 @@ struct UnreadTraining {
       loss.backward();
       optimizer.step();
       after(loss, predicted);
+      wait({first, second});  // what a step under way holds for a moment is not what is kept
       if (i == 10) before = memory_stats().live_bytes;
       if (i > 10) most = std::max(most, memory_stats().live_bytes - std::min(before, memory_stats().live_bytes));
       if (i == steps / 4) resident = resident_bytes();
