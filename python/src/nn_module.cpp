@@ -22,6 +22,7 @@ PyObject* inside_type = nullptr;  // of Python, of modules inside of models of C
 /// Where tensors stand that Python has given a module.
 struct Extras {
   std::map<std::string, std::unique_ptr<Tensor>> tensors;
+  std::map<std::string, std::shared_ptr<Module>> modules;  // kept, whatever becomes of the attribute
 };
 
 // The protected functions of a module, for its bindings.
@@ -139,6 +140,7 @@ void set_tensor(const py::object& self, const std::string& name, const Tensor& t
     *known->second = tensor;
   } else {
     (module.*(&Open::remove_module))(name);
+    extras.modules.erase(name);
     extras.tensors.emplace(name, std::make_unique<Tensor>(tensor));
   }
   Tensor& slot = *extras.tensors.at(name);
@@ -156,10 +158,17 @@ size_t remove(const py::object& self, const std::string& name) {
   auto& module = py::cast<Module&>(self);
   const size_t place = (module.*(&Open::remove_module))(name);
   Extras& extras = extras_of(self);
+  extras.modules.erase(name);
   if (extras.tensors.find(name) == extras.tensors.end()) return place;
   (module.*(&Open::remove_tensor))(name);
   extras.tensors.erase(name);
   return place;
+}
+
+void set_module(const py::object& self, const std::string& name, const std::shared_ptr<Module>& child) {
+  const size_t place = remove(self, name);
+  (py::cast<Module&>(self).*(&Open::register_module))(name, *child, place);
+  extras_of(self).modules[name] = child;
 }
 
 py::list named(const std::vector<nn::NamedTensor>& tensors, bool are_parameters) {
@@ -376,11 +385,7 @@ void bind_module(py::module_& m) {
                                 const Tensor& tensor) { set_tensor(self, name, tensor, true, true); })
       .def("_set_buffer", [](py::object self, const std::string& name, const Tensor& tensor,
                              bool persistent) { set_tensor(self, name, tensor, false, persistent); })
-      .def("_set_module",
-           [](py::object self, const std::string& name, Module& child) {
-             const size_t place = remove(self, name);
-             (py::cast<Module&>(self).*(&Open::register_module))(name, child, place);
-           })
+      .def("_set_module", &set_module)
       .def("_remove", [](py::object self, const std::string& name) { remove(self, name); })
       .def("_named_parameters", [](const Module& self) { return named(self.named_parameters(), true); })
       .def("_parameters",

@@ -705,6 +705,38 @@ class Attacked(unittest.TestCase):
         self.assertIs(copied.scale, net.scale)
         self.assertEqual([name for name, _ in copied.named_children()], ["inner"])
 
+    def test_a_refused_assignment_leaves_a_module_as_it_was(self):
+        class Net(nn.Module):
+            @property
+            def p(self):
+                return 1
+
+        for name, error in (("p", AttributeError), ("training", TypeError), ("__class__", TypeError)):
+            net = Net()
+            with self.assertRaises(error):
+                net.add_module(name, nn.Linear(2, 2))
+            gc.collect()
+            self.assertEqual((list(net.named_parameters()), list(net.state_dict())), ([], []))
+
+    def test_modules_that_are_taken_out_of_the_attributes_are_kept(self):
+        def pop(net):
+            net.__dict__.pop("inner")
+
+        def replace(net):
+            object.__setattr__(net, "inner", None)
+
+        def clear(net):
+            net.__dict__ = {}
+
+        for take_out in (pop, replace, clear):
+            net = nn.Module()
+            net.inner = nn.Linear(3, 3)
+            take_out(net)
+            gc.collect()
+            others = [nn.Linear(3, 3) for _ in range(20)]
+            self.assertEqual([one.shape for _, one in net.named_parameters()], [(3, 3), (3,)])
+            self.assertEqual(len(others), 20)
+
     def test_attributes_that_are_exchanged_crash_nothing(self):
         x, y = nn.Linear(2, 2), nn.Linear(3, 3)
         y.__dict__.update(x.__dict__)

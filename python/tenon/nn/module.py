@@ -118,6 +118,11 @@ class Module(_Native):
         if isinstance(value, (Tensor, _Native)) or isinstance(known, (Tensor, _Native)):
             if self._set_member(name, known, value):
                 return
+            try:
+                return object.__setattr__(self, name, value)
+            except (AttributeError, TypeError):  # a property without a setter, say
+                self._remove(name)
+                raise
         elif (name in self.__constants__ and name in attributes and not _is_same(known, value)) or name == "forward":
             self._note_change()
         object.__setattr__(self, name, value)
