@@ -28,6 +28,7 @@
 #include "tenon/io/links.h"
 #include "tenon/io/llama2c.h"
 #include "tenon/io/npy.h"
+#include "tenon/io/own_memory.h"
 #include "tenon/io/safetensors.h"
 #include "tenon/io/torch_file.h"
 #include "tenon/models/cnn.h"

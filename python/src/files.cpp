@@ -1,7 +1,6 @@
 // Files of tensors: safetensors, PyTorch's, numpy's.
 
 #include "functions.h"
-#include "tenon/io/array.h"
 
 namespace tenon::python {
 namespace {

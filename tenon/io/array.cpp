@@ -2,6 +2,7 @@
 
 #include "tenon/io/array.h"
 
+#include "tenon/io/own_memory.h"
 #include "tenon/tensor/creation.h"
 
 namespace tenon::io {

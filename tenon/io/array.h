@@ -21,16 +21,6 @@ struct Array {
 
 Dims dims_of(std::span<const uint64_t> shape);
 
-/// While one lives in a thread, what it loads gets memory of its own, and nothing lies in the map of a file. Whoever
-/// writes the file in place changes nothing then.
-class OwnMemory {
- public:
-  OwnMemory();
-  ~OwnMemory();
-  OwnMemory(const OwnMemory&) = delete;
-  OwnMemory& operator=(const OwnMemory&) = delete;
-};
-
 /// `owner` keeps the bytes, which no other tensor may lie over. Fails on elements that no tensor can hold.
 Tensor tensor_over(const Input& input, const Array& array, std::shared_ptr<const void> owner, Device device);
 /// The same, of bytes that are not kept.

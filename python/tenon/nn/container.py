@@ -27,7 +27,7 @@ class _InOrder(Module):
         self.__dict__.pop("_order", None)
 
     def _named(self):
-        return [(name, value) for name, value in self.__dict__.items()
+        return [(name, value) for name, value in list(self.__dict__.items())
                 if isinstance(value, Module) or (name.isdigit() and value is None)]
 
     def _members(self):
@@ -155,7 +155,7 @@ class _ByName(Module):
         setattr(self, name, self._checked(member))
 
     def _members(self):
-        return {name: value for name, value in self.__dict__.items() if isinstance(value, self._kind)}
+        return {name: value for name, value in list(self.__dict__.items()) if isinstance(value, self._kind)}
 
     def __getitem__(self, name):
         return self._members()[name]
@@ -225,7 +225,7 @@ class ParameterList(Module):
         self.extend(parameters)
 
     def _members(self):
-        return [value for name, value in self.__dict__.items() if name.isdigit()]
+        return [value for name, value in list(self.__dict__.items()) if name.isdigit()]
 
     def append(self, parameter):
         setattr(self, str(len(self)), _as_parameter(parameter))

@@ -1,0 +1,17 @@
+// Whether tensors of files lie in the files.
+
+#pragma once
+
+namespace tenon::io {
+
+/// While one lives in a thread, what it loads gets memory of its own, and nothing lies in the map of a file. Whoever
+/// writes the file in place changes nothing then.
+class OwnMemory {
+ public:
+  OwnMemory();
+  ~OwnMemory();
+  OwnMemory(const OwnMemory&) = delete;
+  OwnMemory& operator=(const OwnMemory&) = delete;
+};
+
+}  // namespace tenon::io
