@@ -324,9 +324,10 @@ struct Functions : A {
 
   TENON_MATH_INLINE Quarters quarters(const Real& size, uint32_t turn) const {
     if constexpr (A::kHasQuarters) {
-      Quarters made;
-      A::quarters(size, turn, made.count, made.left);
-      return made;
+      Word count;
+      Real left;
+      A::quarters(size, turn, count, left);
+      return {count, left};
     } else {
       Quarters made{word(0), size};
       A::unless(less(size, number(std::numbers::pi / 4)), made.count, made.left, [&](Word& count, Real& left) {

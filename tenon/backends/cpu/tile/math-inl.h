@@ -144,8 +144,11 @@ template <size_t kCount>
 struct Lanes {
   static constexpr bool kWide = false, kHasExp2 = false, kIsKernel = false, kHasQuarters = true;
 
+  // Constructors are written out: those that the compiler makes lack the attributes of the target, on ARM.
   struct Real {
     Floats v[kCount];
+    HWY_INLINE Real() {}
+    HWY_INLINE Real(Floats x) : v{x} {}  // NOLINT: one is several
     HWY_INLINE Real operator-() const {
       return each<Real>([&](size_t i) HWY_ATTR { return hn::Neg(v[i]); });
     }
@@ -164,6 +167,8 @@ struct Lanes {
   };
   struct Word {
     hn::Vec<U32> v[kCount];
+    HWY_INLINE Word() {}
+    HWY_INLINE Word(hn::Vec<U32> x) : v{x} {}  // NOLINT
     friend HWY_INLINE Word operator-(const Word& x, const Word& y) {
       return each<Word>([&](size_t i) HWY_ATTR { return hn::Sub(x.v[i], y.v[i]); });
     }
@@ -176,6 +181,7 @@ struct Lanes {
   };
   struct Truth {
     hn::Mask<F32> v[kCount];
+    HWY_INLINE Truth() {}
   };
 
   template <class T, class F>
