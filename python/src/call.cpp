@@ -149,11 +149,11 @@ void rethrow_naming(const py::builtin_exception& error, const char* function, co
   constexpr std::string_view kNeeded = " is needed, not ";
   const std::string text = error.what();
   const size_t at = text.find(kNeeded);
-  const std::string told = at == text.npos ? fmt::format("{}(): {}: {}", function, argument, text)
+  const std::string message = at == text.npos ? fmt::format("{}(): {}: {}", function, argument, text)
                                            : fmt::format("{}() needs {} for '{}', not {}", function, text.substr(0, at),
                                                          argument, text.substr(at + kNeeded.size()));
-  if (dynamic_cast<const py::type_error*>(&error)) throw_type_error(told);
-  if (dynamic_cast<const py::value_error*>(&error)) throw_value_error(told);
+  if (dynamic_cast<const py::type_error*>(&error)) throw_type_error(message);
+  if (dynamic_cast<const py::value_error*>(&error)) throw_value_error(message);
   throw;  // as an index error
 }
 

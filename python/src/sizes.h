@@ -25,14 +25,8 @@ inline nn::Size3 size3(const py::object& object) {
   if (sizes.size() != 3) throw_value_error(fmt::format("a size or three are needed, got {}", sizes.size()));
   return nn::Size3(sizes[0], sizes[1], sizes[2]);
 }
-inline std::optional<int64_t> optional_size1(const py::object& object) {
-  return object.is_none() ? std::nullopt : std::optional(size1(object));
-}
 inline std::optional<nn::Size2> optional_size2(const py::object& object) {
   return object.is_none() ? std::nullopt : std::optional(size2(object));
-}
-inline std::optional<nn::Size3> optional_size3(const py::object& object) {
-  return object.is_none() ? std::nullopt : std::optional(size3(object));
 }
 inline nn::Padding padding_of(const py::object& object) {
   if (PyUnicode_Check(object.ptr())) return nn::Padding(std::string_view(py::cast<std::string>(object)));

@@ -4,8 +4,8 @@
 
 namespace tenon::io {
 
-/// While one lives in a thread, what it loads gets memory of its own, and nothing lies in the map of a file. Whoever
-/// writes the file in place changes nothing then.
+/// While one lives in a thread, what it loads gets memory of its own, and nothing lies in the map of a file: writing
+/// the file in place then changes no tensor.
 class OwnMemory {
  public:
   OwnMemory();

@@ -75,7 +75,7 @@ class _Layer(Module):
         return self.linear2(self.dropout(activation(self.linear1(x))))
 
     def _add(self, x, branch, norm, dropout):
-        """The sum of x and a branch, with the norm before the branch or behind the sum."""
+        """The sum of x and a branch, with the norm before the branch or after the sum."""
         if self.norm_first:
             return _tenon.add(x, dropout(branch(norm(x))))
         return norm(_tenon.add(x, dropout(branch(x))))
@@ -137,7 +137,7 @@ class _Stack(Module):
 class TransformerEncoder(_Stack):
     """Encoder layers one after the other: TransformerEncoder(layer, num_layers, norm=None), as PyTorch has it.
 
-    TransformerEncoder(num_layers, d_model, nhead, ...) makes the layers; final_norm=True: and a norm behind them.
+    TransformerEncoder(num_layers, d_model, nhead, ...) makes the layers; final_norm=True: and a norm after them.
     """
 
     _kind = TransformerEncoderLayer
@@ -155,7 +155,7 @@ class TransformerEncoder(_Stack):
 class TransformerDecoder(_Stack):
     """Decoder layers one after the other: TransformerDecoder(layer, num_layers, norm=None), as PyTorch has it.
 
-    TransformerDecoder(num_layers, d_model, nhead, ...) makes the layers; final_norm=True: and a norm behind them.
+    TransformerDecoder(num_layers, d_model, nhead, ...) makes the layers; final_norm=True: and a norm after them.
     """
 
     _kind = TransformerDecoderLayer
@@ -172,7 +172,7 @@ class TransformerDecoder(_Stack):
 
 
 class Transformer(Module):
-    """An encoder and a decoder, each with a norm behind its layers; Vaswani et al., 2017."""
+    """An encoder and a decoder, each with a norm after its layers; Vaswani et al., 2017."""
 
     def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
                  dim_feedforward: int = 2048, dropout: float = 0.1,
@@ -198,6 +198,6 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz, device=None, dtype=None):
-        """0 where a token may look, -inf at those behind it."""
+        """0 where a token may look, -inf at those after it."""
         hidden = _tenon.full((sz, sz), float("-inf"), dtype=dtype or _tenon.float32, device=device)
         return hidden.triu(1)

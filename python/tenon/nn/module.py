@@ -154,7 +154,7 @@ class Module(_Native):
         return False
 
     def _with_all(self):
-        """Itself; where another module's __dict__ was copied into its own, the library is told of what came with it."""
+        """Itself; where another module's __dict__ was copied into its own, what came with it is registered."""
         attributes = self.__dict__
         if attributes.get("_owner", id(self)) != id(self):
             buffers = attributes["_buffer_names"] = dict(attributes.get("_buffer_names", {}))
