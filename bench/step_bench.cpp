@@ -60,7 +60,7 @@ struct Mlp {
 void report(benchmark::State& state, size_t allocations_before, const exec::Stats& before) {
   const auto n = static_cast<double>(state.iterations());
   const exec::Stats after = exec::stats();
-  state.counters["new"] = static_cast<double>(base::allocations() - allocations_before) / n;
+  state.counters["new"] = static_cast<double>(base::allocations().value_or(0) - allocations_before) / n;
   state.counters["launches"] = static_cast<double>(after.launches - before.launches) / n;
   state.counters["submits"] = static_cast<double>(after.submits - before.submits) / n;
 }
@@ -70,7 +70,7 @@ void captured_mlp_step(benchmark::State& state) {
   auto step = compile([&](const Tensor& x, const Tensor& y) { return mlp.step(x, y); });
   const Tensor x = rand({32, 16}).eval(), y = rand({32, 4}).eval();
   for (int i = 0; i < 5; ++i) wait({step(x, y)});
-  const size_t allocated = base::allocations();
+  const size_t allocated = base::allocations().value_or(0);
   const exec::Stats before = exec::stats();
   for (auto _ : state) wait({step(x, y)});
   report(state, allocated, before);
@@ -95,7 +95,7 @@ void uncaptured_mlp_step(benchmark::State& state) {
     wait({loss, mlp.weights, mlp.mean, mlp.square});
   };
   for (int i = 0; i < 5; ++i) step();
-  const size_t allocated = base::allocations();
+  const size_t allocated = base::allocations().value_or(0);
   const exec::Stats before = exec::stats();
   for (auto _ : state) step();
   report(state, allocated, before);
@@ -110,7 +110,7 @@ void captured_mlp_inference(benchmark::State& state) {
   });
   const Tensor x = rand({1, 16}).eval();
   for (int i = 0; i < 5; ++i) wait({forward(x)});
-  const size_t allocated = base::allocations();
+  const size_t allocated = base::allocations().value_or(0);
   const exec::Stats before = exec::stats();
   for (auto _ : state) wait({forward(x)});
   report(state, allocated, before);
@@ -131,7 +131,7 @@ void replayed_distilgpt2_step_on_null(benchmark::State& state) {
   const testing::Gpt2 model = distilgpt2_on_null();
   auto step = compile([&] { return testing::step(model)[0]; });
   for (int i = 0; i < 5; ++i) step();
-  const size_t allocated = base::allocations();
+  const size_t allocated = base::allocations().value_or(0);
   const exec::Stats before = exec::stats();
   for (auto _ : state) benchmark::DoNotOptimize(step());
   report(state, allocated, before);
@@ -148,7 +148,7 @@ BENCHMARK(checked_distilgpt2_step_on_null)->UseRealTime()->Unit(benchmark::kMicr
 
 void view(benchmark::State& state, const std::function<Tensor(const Tensor&)>& f) {
   const Tensor x = rand({64, 32}).eval();
-  const size_t allocated = base::allocations();
+  const size_t allocated = base::allocations().value_or(0);
   const exec::Stats before = exec::stats();
   for (auto _ : state) benchmark::DoNotOptimize(f(x));
   report(state, allocated, before);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 #include "tenon/base/allocations.h"
@@ -37,18 +38,19 @@ void log_step(const Stats& now) {
   if (!logs_steps()) return;
   static Stats before;
   static size_t allocated_before = 0;
-  const size_t allocated = base::allocations();
+  const std::optional<size_t> allocated = base::allocations();
+  const std::string on_host = allocated ? fmt::format("{} new, ", *allocated - allocated_before) : "";
   const std::string line = fmt::format(
-      "[stats] {} {}: {} launches, {} submits, {} new, {} device allocations ({} from the pool), {} bytes up, {} bytes "
+      "[stats] {} {}: {} launches, {} submits, {}{} device allocations ({} from the pool), {} bytes up, {} bytes "
       "down, plan {:.1f} us, compile {:.1f} us, host {:.1f} us\n",
       now.replays > before.replays ? "replay" : "eval", now.evaluations, now.launches - before.launches,
-      now.submits - before.submits, allocated - allocated_before, now.device_allocations - before.device_allocations,
+      now.submits - before.submits, on_host, now.device_allocations - before.device_allocations,
       now.pool_hits - before.pool_hits, now.bytes_uploaded - before.bytes_uploaded,
       now.bytes_downloaded - before.bytes_downloaded, us(now.plan_ns - before.plan_ns),
       us(now.compile_ns - before.compile_ns), us(now.host_ns - before.host_ns));
   std::fputs(line.c_str(), stderr);
   before = now;
-  allocated_before = base::allocations();
+  allocated_before = base::allocations().value_or(0);
 }
 
 void log_capture(const std::string& text) {
