@@ -138,12 +138,107 @@ const Key* find_key(std::string_view path) {
   return nullptr;
 }
 
-// The name counts more than the section: model.batch_size means training.batch_size.
+namespace {
+
+// What other systems call these keys: Hugging Face, nanoGPT, llm.c and trainers written by hand.
+struct Alias {
+  std::string_view name, path;
+};
+constexpr Alias kAliases[] = {
+    {"d_model", "model.width"},
+    {"hidden_size", "model.width"},
+    {"n_embd", "model.width"},
+    {"embed_dim", "model.width"},
+    {"embedding_dim", "model.width"},
+    {"dim", "model.width"},
+    {"num_heads", "model.heads"},
+    {"n_head", "model.heads"},
+    {"n_heads", "model.heads"},
+    {"nhead", "model.heads"},
+    {"num_attention_heads", "model.heads"},
+    {"num_key_value_heads", "model.kv_heads"},
+    {"n_kv_heads", "model.kv_heads"},
+    {"num_layers", "model.layers"},
+    {"n_layer", "model.layers"},
+    {"n_layers", "model.layers"},
+    {"num_hidden_layers", "model.layers"},
+    {"num_blocks", "model.layers"},
+    {"depth", "model.layers"},
+    {"max_length", "model.context"},
+    {"max_seq_len", "model.context"},
+    {"max_seq_length", "model.context"},
+    {"max_sequence_length", "model.context"},
+    {"context_length", "model.context"},
+    {"block_size", "model.context"},
+    {"n_positions", "model.context"},
+    {"n_ctx", "model.context"},
+    {"max_position_embeddings", "model.context"},
+    {"intermediate_size", "model.hidden"},
+    {"n_inner", "model.hidden"},
+    {"d_ff", "model.hidden"},
+    {"dim_feedforward", "model.hidden"},
+    {"ffn_dim", "model.hidden"},
+    {"vocab_size", "model.vocabulary"},
+    {"dropout_rate", "model.dropout"},
+    {"embd_pdrop", "model.dropout"},
+    {"resid_pdrop", "model.dropout"},
+    {"attn_pdrop", "model.dropout"},
+    {"attention_dropout", "model.dropout"},
+    {"tie_word_embeddings", "model.tied_head"},
+    {"tie_weights", "model.tied_head"},
+    {"model_type", "model.architecture"},
+    {"pretrained", "model.init_from"},
+    {"seq_len", "training.sequence_length"},
+    {"seq_length", "training.sequence_length"},
+    {"train_batch_size", "training.batch_size"},
+    {"per_device_train_batch_size", "training.batch_size"},
+    {"gradient_accumulation_steps", "training.micro_batches"},
+    {"accumulation_steps", "training.micro_batches"},
+    {"max_steps", "training.steps"},
+    {"max_iters", "training.steps"},
+    {"num_steps", "training.steps"},
+    {"num_train_steps", "training.steps"},
+    {"grad_clip", "training.clip_norm"},
+    {"max_grad_norm", "training.clip_norm"},
+    {"gradient_clip", "training.clip_norm"},
+    {"dtype", "training.precision"},
+    {"mixed_precision", "training.precision"},
+    {"eval_interval", "training.eval_every"},
+    {"eval_steps", "training.eval_every"},
+    {"eval_iters", "training.eval_batches"},
+    {"log_interval", "training.log_every"},
+    {"logging_steps", "training.log_every"},
+    {"label_smoothing_factor", "training.label_smoothing"},
+    {"learning_rate", "optimizer.lr"},
+    {"adam_beta1", "optimizer.beta1"},
+    {"adam_beta2", "optimizer.beta2"},
+    {"adam_epsilon", "optimizer.epsilon"},
+    {"eps", "optimizer.epsilon"},
+    {"ema_decay", "optimizer.average"},
+    {"warmup", "schedule.warmup_steps"},
+    {"warmup_iters", "schedule.warmup_steps"},
+    {"num_warmup_steps", "schedule.warmup_steps"},
+    {"lr_decay_iters", "schedule.decay_steps"},
+    {"min_learning_rate", "schedule.min_lr"},
+    {"lr_scheduler_type", "schedule.kind"},
+    {"save_steps", "checkpoint.every"},
+    {"save_interval", "checkpoint.every"},
+    {"save_total_limit", "checkpoint.keep_last"},
+    {"device_type", "device.name"},
+    {"num_threads", "device.threads"},
+};
+
+}  // namespace
+
+// What other systems call it comes first, then the name, which counts more than the section: model.batch_size means
+// training.batch_size.
 void refuse_unknown(std::string_view path, std::string_view name) {
   const auto [section, last] = halves(path);
   const std::vector<std::string> sections = config_sections();
   const std::string near_section = section.empty() ? "" : base::nearest(section, sections);
-  std::string near;
+  const Alias* const alias = std::ranges::find(kAliases, last, &Alias::name);
+  std::string near(alias != std::end(kAliases) ? alias->path : "");
+  if (near == "model.vocabulary" && near_section == "tokenizer") near = "tokenizer.vocabulary";
   std::vector<std::string> names;
   for (const Key& key : config_keys()) {
     if (key.name() == last && (near.empty() || key.section() == near_section)) near = key.path;

@@ -200,11 +200,33 @@ TEST(Config, NamesTheNearestKey) {
   EXPECT_EQ(hint(R"({"batch_size": 4})"), "[config] a.json: batch_size is no key; did you mean training.batch_size?");
   EXPECT_EQ(hint(R"({"modle": {}})"), "[config] a.json: modle is no key; did you mean model?");
   EXPECT_EQ(hint(R"({"zzzzzz": 4})"), "[config] a.json: zzzzzz is no key; tenon config --print-defaults shows all");
+  EXPECT_EQ(hint(R"({"model": {"d_model": 4}})"), "[config] a.json: model.d_model is no key; did you mean model.width?");
+  EXPECT_EQ(hint(R"({"num_heads": 4})"), "[config] a.json: num_heads is no key; did you mean model.heads?");
+  EXPECT_EQ(hint(R"({"training": {"learning_rate": 4}})"),
+            "[config] a.json: training.learning_rate is no key; did you mean optimizer.lr?");
+  EXPECT_EQ(hint(R"({"tokenizer": {"vocab_size": 4}})"),
+            "[config] a.json: tokenizer.vocab_size is no key; did you mean tokenizer.vocabulary?");
   EXPECT_EQ(refusal_of_set("trainign.steps=4"),
             "[config] --set: trainign.steps is no key; did you mean training.steps?");
   EXPECT_EQ(hint(R"({"optimizer": {"kind": "adm"}})"),
             "[config] a.json: optimizer.kind is \"adm\"; did you mean adam? It must be one of adamw, adam, sgd, "
             "rmsprop, adagrad, lion");
+}
+
+TEST(Config, KnowsTheNamesOfOtherSystems) {
+  const std::pair<const char*, const char*> all[] = {
+      {"d_model", "model.width"},         {"n_embd", "model.width"},
+      {"num_layers", "model.layers"},     {"n_layer", "model.layers"},
+      {"num_heads", "model.heads"},       {"num_attention_heads", "model.heads"},
+      {"max_length", "model.context"},    {"max_position_embeddings", "model.context"},
+      {"learning_rate", "optimizer.lr"},  {"gradient_accumulation_steps", "training.micro_batches"},
+      {"max_steps", "training.steps"},    {"max_grad_norm", "training.clip_norm"},
+      {"intermediate_size", "model.hidden"}, {"vocab_size", "model.vocabulary"}};
+  for (const auto& [theirs, ours] : all) {
+    EXPECT_NE(find_key(ours), nullptr) << ours;
+    EXPECT_EQ(refusal(fmt::format(R"({{"{}": 4}})", theirs)),
+              fmt::format("[config] a.json: {} is no key; did you mean {}?", theirs, ours));
+  }
 }
 
 TEST(Config, RefusesDuplicates) {
@@ -391,8 +413,8 @@ Sizes sizes_of(const std::string& name) {
 TEST(Presets, HaveTheSizesTheyAreNamedFor) {
   EXPECT_EQ(sizes_of("demo"), (Sizes{4, 4, 128, 512, 128, 8, 2048}));
   EXPECT_EQ(sizes_of("wiki_base"), (Sizes{6, 8, 512, 2048, 512, 64, 16000}));
-  EXPECT_EQ(sizes_of("wiki_cache_optimized"), (Sizes{4, 8, 384, 1536, 128, 20, 16000}));
-  EXPECT_EQ(sizes_of("wiki_performance_tuned"), (Sizes{5, 8, 320, 1280, 128, 24, 16000}));
+  EXPECT_EQ(sizes_of("wiki_cache_optimized"), (Sizes{4, 8, 384, 1536, 128, 32, 16000}));
+  EXPECT_EQ(sizes_of("wiki_performance_tuned"), (Sizes{4, 8, 256, 1024, 128, 32, 16000}));
   const Sizes distil = sizes_of("distilgpt2"), small = sizes_of("gpt2_124m");
   EXPECT_EQ(distil, (Sizes{6, 12, 768, 3072, 1024, distil.batch, 50257}));
   EXPECT_EQ(small, (Sizes{12, 12, 768, 3072, 1024, small.batch, 50257}));
