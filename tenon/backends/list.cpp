@@ -22,9 +22,15 @@ std::vector<Backend> backend_list() {
       {"simulated", backends::simulated::open, true},
       {"simulated_unfused", backends::simulated::open_unfused, true},
   };
-  for (Backend& backend : backends::cuda::backends()) list.push_back(std::move(backend));
-  for (Backend& backend : backends::vulkan::backends()) list.push_back(std::move(backend));
-  for (Backend& backend : backends::opencl::backends()) list.push_back(std::move(backend));
+  const auto add = [&](std::vector<Backend> kind, int preference) {
+    for (Backend& backend : kind) {
+      backend.preference = preference;
+      list.push_back(std::move(backend));
+    }
+  };
+  add(backends::cuda::backends(), 3);
+  add(backends::vulkan::backends(), 2);
+  add(backends::opencl::backends(), 1);
   return list;
 }
 

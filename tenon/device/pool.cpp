@@ -8,6 +8,7 @@
 #include <bit>
 
 #include "tenon/base/error.h"
+#include "tenon/device/out_of_memory.h"
 
 namespace tenon::device {
 namespace {
@@ -18,7 +19,7 @@ constexpr const char* kWhoLimits = "set_memory_limit or device.memory_limit";
 
 size_t size_class(size_t bytes) {
   constexpr size_t kSmallest = 64, kLarge = 1 << 20, kMost = size_t{1} << 62;
-  if (bytes > kMost) base::fail("memory", "{} bytes are more than any device has", bytes);
+  if (bytes > kMost) fail_out_of_memory("{} bytes are more than any device has", bytes);
   if (bytes <= kSmallest) return kSmallest;
   const size_t step = std::max<size_t>(std::bit_floor(bytes - 1) / (bytes > kLarge ? 64 : 8), kSmallest);
   return (bytes + step - 1) / step * step;
@@ -26,10 +27,10 @@ size_t size_class(size_t bytes) {
 
 void require_one_buffer(size_t bytes, const ir::Limits& limits) {
   if (bytes > limits.max_binding)
-    base::fail("memory",
-               "{} bytes asked for at once, but the device takes no single buffer above {}: split the tensor along an "
-               "axis, or use a smaller batch or another device",
-               bytes, limits.max_binding);
+    fail_out_of_memory(
+        "{} bytes asked for at once, but the device takes no single buffer above {}: split the tensor along an axis, or "
+        "use a smaller batch or another device",
+        bytes, limits.max_binding);
 }
 
 // With the lock held.
@@ -153,10 +154,10 @@ void Pool::fail(size_t wanted, const char* reason, std::optional<size_t> availab
   for (auto at = used_.rbegin(); at != used_.rend() && named < kNamed; ++at, ++named)
     holders += fmt::format("{}{} x {} bytes", named ? ", " : "", at->second, at->first);
   if (!available) available = device_.available();
-  base::fail("memory", "{} bytes asked for, but {}: {} in use{}, {} kept for reuse{}; largest: {}", wanted, reason,
-             stats_.in_use, stats_.limit ? fmt::format(" of at most {} ({})", stats_.limit, kWhoLimits) : "",
-             stats_.cached, available ? fmt::format(", {} available", *available) : "",
-             holders.empty() ? "none" : holders);
+  fail_out_of_memory("{} bytes asked for, but {}: {} in use{}, {} kept for reuse{}; largest: {}", wanted, reason,
+                     stats_.in_use, stats_.limit ? fmt::format(" of at most {} ({})", stats_.limit, kWhoLimits) : "",
+                     stats_.cached, available ? fmt::format(", {} available", *available) : "",
+                     holders.empty() ? "none" : holders);
 }
 
 void Pool::set_limit(size_t bytes) {

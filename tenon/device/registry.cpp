@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -62,25 +63,31 @@ std::vector<std::string> names_in(Registry& registry) {
   return present;
 }
 
-Choice choose_in(Registry& registry) {
+Choice choose_in(Registry& registry, std::span<const PassedOver> passed_over) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < registry.entries.size(); ++i) {
+    if (registry.entries[i].backend.preference > 0) order.push_back(i);
+  }
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [&](size_t i) { return registry.entries[i].backend.preference; });
   std::string why_not;
-  const auto entry_of = [&](std::string_view name) {
-    return std::find_if(registry.entries.begin(), registry.entries.end(),
-                        [&](const Entry& entry) { return entry.backend.name == name; });
-  };
-  const auto id_at = [&](auto entry) { return id_of(registry, static_cast<size_t>(entry - registry.entries.begin())); };
-  for (const std::string_view name : {"cuda", "vulkan", "opencl"}) {
-    const auto entry = entry_of(name);
-    if (entry == registry.entries.end()) continue;
+  for (const size_t i : order) {
+    Entry& entry = registry.entries[i];
+    const std::string& name = entry.backend.name;
     const std::string_view separator = why_not.empty() ? "" : "; ";
-    if (!entry->absence().empty())
-      why_not += fmt::format("{}{} is not there ({})", separator, name, entry->absence());
-    else if (entry->backend.is_host && entry->backend.is_host())
+    const auto passed = std::ranges::find(passed_over, name, &PassedOver::name);
+    if (passed != passed_over.end())
+      why_not += fmt::format("{}{} {}", separator, name, passed->why);
+    else if (!entry.absence().empty())
+      why_not += fmt::format("{}{} is not there ({})", separator, name, entry.absence());
+    else if (entry.backend.is_host && entry.backend.is_host())
       why_not += fmt::format("{}{} would run on the cpu itself", separator, name);
     else
-      return {id_at(entry), why_not.empty() ? "it is the first choice" : why_not};
+      return {id_of(registry, i), why_not.empty() ? "it is the first choice" : why_not};
   }
-  return {id_at(entry_of("cpu")), why_not};
+  const auto is_cpu = [](const Entry& entry) { return entry.backend.name == "cpu"; };
+  const auto cpu = std::ranges::find_if(registry.entries, is_cpu);
+  return {id_of(registry, static_cast<size_t>(cpu - registry.entries.begin())), why_not};
 }
 
 // The nearest of all names, and those that somebody may want here.
@@ -100,7 +107,7 @@ Choice choose_in(Registry& registry) {
 }
 
 ir::DeviceId find_in(Registry& registry, std::string_view wanted) {
-  if (wanted == "auto") return choose_in(registry).id;
+  if (wanted == "auto") return choose_in(registry, {}).id;
   const std::string_view name = wanted.ends_with(":0") ? wanted.substr(0, wanted.size() - 2) : wanted;  // the first
   for (size_t i = 0; i < registry.entries.size(); ++i) {
     if (registry.entries[i].backend.name == name) {
@@ -147,10 +154,10 @@ ir::DeviceId find(std::string_view name) {
   return find_in(all, name);
 }
 
-Choice choose() {
+Choice choose(std::span<const PassedOver> passed_over) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  return choose_in(all);
+  return choose_in(all, passed_over);
 }
 
 Device& open(ir::DeviceId id) {

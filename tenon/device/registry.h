@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,8 @@ struct Backend {
   std::function<std::vector<Backend>()> others = nullptr;
   /// Whether a driver for GPUs runs it on the host's own processors; asked where it is there.
   std::function<bool()> is_host = nullptr;
+  /// For `auto`, which takes the highest that is a GPU; 0: never.
+  int preference = 0;
 };
 
 /// The explicit list; defined in backends/list.cpp. The first entry is the default device.
@@ -29,12 +32,16 @@ std::vector<Backend> backend_list();
 
 /// Adds a device under a new name; used by tests that need another instance.
 ir::DeviceId add(Backend backend);
-/// The device that `auto` stands for, and why: the first of cuda, vulkan and opencl that is a GPU, else the cpu.
+/// The device that `auto` stands for, and why: the first of cuda, vulkan and opencl that is a GPU and none of those passed
+/// over, else the cpu.
 struct Choice {
   ir::DeviceId id;
   std::string why;
 };
-Choice choose();
+struct PassedOver {
+  std::string name, why;
+};
+Choice choose(std::span<const PassedOver> passed_over = {});
 /// The device of that name, the first of a kind with or without ":0", or the one that `auto` stands for; fails on an
 /// unknown one, naming the nearest, and on one that is not there, saying why.
 ir::DeviceId find(std::string_view name);

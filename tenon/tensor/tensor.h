@@ -28,6 +28,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/device/lost.h"
+#include "tenon/device/out_of_memory.h"
 #include "tenon/ir/device_id.h"
 #include "tenon/ir/shape.h"
 #include "tenon/tensor/number.h"

@@ -400,8 +400,8 @@ const std::vector<Key>& table() {
       plain(
           "device.name", at<&Device::name>(), kMayChange,
           "Where to compute: cpu, cuda, vulkan, opencl, a second GPU as vulkan:1 (tenon info lists what is there), or "
-          "auto: the first of cuda, vulkan and opencl that is a GPU, else cpu; reference is slow and simple, for "
-          "comparing. A run may go on on another device, with other last bits."),
+          "auto: the first of cuda, vulkan and opencl that is a GPU and can hold the model, else cpu; reference is slow "
+          "and simple, for comparing. A run may go on on another device, with other last bits."),
       number("device.threads", at<&Device::threads>(), kMayChange, {0, 4096},
              "Threads on the host; 0: one for each core."),
       number("device.memory_limit", at<&Device::memory_limit>(), kMayChange, {0, 1 << 30},

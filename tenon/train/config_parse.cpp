@@ -138,7 +138,7 @@ class Reader : public io::JsonEvents {
 
 std::string default_device_name() {
   const char* wanted = std::getenv("TENON_DEVICE");
-  return wanted && *wanted ? wanted : "cpu";
+  return wanted && *wanted ? wanted : "auto";
 }
 
 Config parse_config(std::string_view json, std::string_view name) {

@@ -125,19 +125,16 @@ std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& option
   return task;
 }
 
-// With a device by its name, which the next run may compare with its own; and why it is that one, if it was left to us.
-Config with_device(Config config, std::string& why) {
-  if (config.device.name != "auto") return config;
-  const device::Choice choice = device::choose();
-  config.device.name = choice.id.name;
-  why = fmt::format("device.name=auto: {} ({})", choice.id.name, choice.why);
+// With a device by its name, which the next run may compare with its own.
+Config with_device(Config config, const device::Choice* choice) {
+  if (choice) config.device.name = choice->id.name;
   return config;
 }
 
 class Run {
  public:
-  Run(const Config& config, const TrainOptions& options)
-      : config_(with_device(completed(config, options.config_name, initial_), why_device_)),
+  Run(const Config& config, const TrainOptions& options, const device::Choice* choice = nullptr)
+      : config_(with_device(completed(config, options.config_name, initial_), choice)),
         options_(options),
         threads_(config_.device.threads),
         memory_(config_.device.name, config_.device.memory_limit),
@@ -150,6 +147,8 @@ class Run {
       throw;
     }
   }
+
+  bool has_taken_a_step() const { return has_taken_a_step_; }
 
   TrainResult run() {
     try {
@@ -279,6 +278,7 @@ class Run {
     logged_items_ = items_;
     logged_seconds_ = seconds;
     looked_at_ = done_;
+    has_taken_a_step_ = true;
     since_look_.clear();
     if (!config_.training.check_finite && !std::isfinite(seen.loss))
       view_->note(fmt::format("step {}: the loss is {}", done_, seen.loss));
@@ -493,7 +493,6 @@ class Run {
     view_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads{}", facts_.data, config_.model.architecture,
                             model_->count_parameters(), precision(), base::num_threads(),
                             config_.device.name == "cpu" ? "" : ", on " + config_.device.name));
-    if (!why_device_.empty()) view_->note(why_device_);
     if (device().compiler().compiles_in_parallel())
       view_->note("the first step compiles the kernels; the next run finds them compiled");
   }
@@ -530,8 +529,7 @@ class Run {
     return result;
   }
 
-  std::string why_device_;  // where it was left to us
-  InitialFolder initial_;   // until the task is made
+  InitialFolder initial_;  // until the task is made
   const Config config_;
   const TrainOptions& options_;
   const Threads threads_;
@@ -546,6 +544,7 @@ class Run {
   std::optional<watch::RunView> view_;
 
   std::deque<Position> since_look_;
+  bool has_taken_a_step_ = false;  // and looked at what came of it
   int64_t done_ = 0, looked_at_ = 0, saved_ = -1;  // steps
   int64_t items_ = 0, logged_items_ = 0;
   Clock::time_point started_;
@@ -566,7 +565,23 @@ class Run {
 TrainResult train(const Config& config, const TrainOptions& options) {
   const PipesMayClose while_training;
   if (options.resume) require_run(options.folder);
-  return Run(config, options).run();
+  if (config.device.name != "auto") return Run(config, options).run();
+  // A device that cannot hold the model shows that in the first step at the latest.
+  std::vector<device::PassedOver> passed_over;
+  while (true) {
+    const device::Choice choice = device::choose(passed_over);
+    if (options.out)
+      std::fprintf(options.out, "device: %s (device.name is auto: %s)\n", choice.id.name, choice.why.c_str());
+    std::optional<Run> run;
+    try {
+      run.emplace(config, options, &choice);
+      return run->run();
+    } catch (const device::OutOfMemory& error) {
+      if (choice.id == device::find("cpu") || (run && run->has_taken_a_step())) throw;
+      passed_over.push_back({choice.id.name, fmt::format("cannot hold the model ({})", error.what())});
+      if (device::default_index() == choice.id.index) device::set_default_device(device::choose(passed_over).id);
+    }
+  }
 }
 
 Config run_config(const fs::path& folder) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tenon/backends/cpu/cpu_device.h"
 #include "tenon/device/registry.h"
 #include "tenon/watch/metrics.h"
 #include "tests/train/runs.h"
@@ -85,6 +86,29 @@ TEST_P(OnDevice, ARunGoesOnOnAnotherDeviceAndSaysSo) {
     EXPECT_NEAR(whole.loss, on_cpu.loss, 1e-3);
     EXPECT_EQ(run_config(path(folder)).device.name, second.device.name);
   }
+}
+
+TEST_F(Runs, AutoPassesOverADeviceThatCannotHoldTheModel) {
+  ir::Limits limits;
+  limits.max_binding = 4 << 10;
+  device::Backend backend{"small", [limits] { return backends::cpu::open_with(limits); }};
+  backend.preference = 9;
+  const ir::DeviceId small = device::add(std::move(backend));
+  EXPECT_EQ(device::choose().id, small);
+  EXPECT_EQ(device::choose().why, "it is the first choice");
+  const device::PassedOver passed_over[] = {{"small", "is small"}};
+  EXPECT_NE(device::choose(passed_over).id, small);
+
+  Config automatic = tiny({"training.steps=2", "sample.every=0", "device.name=auto"});
+  const std::string text = said("automatic", automatic);
+  EXPECT_TRUE(text.starts_with("device: small (device.name is auto: it is the first choice)\n")) << text;
+  EXPECT_NE(text.find("device.name is auto: small cannot hold the model ([memory] "), text.npos) << text;
+  EXPECT_NE(run_config(path("automatic")).device.name, "small");
+  EXPECT_EQ(run_config(path("automatic")).device.name, device::choose(passed_over).id.name);
+
+  // Where it was asked for, it is not passed over.
+  automatic.device.name = "small";
+  EXPECT_NE(refusal("asked for", automatic).find("the device takes no single buffer above 4096"), std::string::npos);
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ Config Runs::tiny(const std::vector<std::string>& settings) const {
   config.checkpoint.every = 10;
   config.sample.every = 10;
   config.sample.tokens = 8;
+  config.device.name = "cpu";
   for (const std::string& setting : settings) set(config, setting);
   return config;
 }
@@ -155,6 +156,7 @@ Config Runs::tiny_cnn(const std::vector<std::string>& settings) const {
   config.training.eval_every = 10;
   config.checkpoint.every = 10;
   config.sample.every = 10;
+  config.device.name = "cpu";
   for (const std::string& setting : settings) set(config, setting);
   return config;
 }

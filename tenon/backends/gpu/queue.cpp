@@ -27,7 +27,7 @@ Queue::Queue(std::string backend, Driver& driver, Compiler& compiler, const ir::
       staging_(driver),
       fault_slots_(driver.pin(kMostInFlight * kFaultBytes)) {
   fault_ = driver_.allocate(kFaultBytes);
-  if (!fault_) base::fail("memory", "there is no memory for the fault words: {}", driver_.memory_in_words());
+  if (!fault_) device::fail_out_of_memory("there is no memory for the fault words: {}", driver_.memory_in_words());
   driver_.fill({fault_, 0}, std::byte{0}, kFaultBytes);
   device::profiles();  // which prints behind the last kernel
   wait_at_exit(this, [this] { wait_until_idle(); });
@@ -109,7 +109,7 @@ uint64_t Queue::take_temporary(size_t bytes) {
     finish();
     taken = driver_.take_temporary(bytes);
   }
-  if (!taken) base::fail("memory", "there are no {} bytes for a moment; {}", bytes, driver_.memory_in_words());
+  if (!taken) device::fail_out_of_memory("there are no {} bytes for a moment; {}", bytes, driver_.memory_in_words());
   return taken;
 }
 
