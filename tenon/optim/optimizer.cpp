@@ -192,7 +192,7 @@ void Optimizer::gather_weights(Arena& arena) {
   }
   for (PlacedParameter& one : arena.placed) {
     const Tensor place = arena.weights.slice(0, one.begin, one.begin + one.size).reshape(one.parameter.shape());
-    one.parameter.set_data(place);
+    move_into(one.parameter, place);
   }
   if (before.defined()) tenon::keep_shadow(arena.weights, before.dtype());
 }

@@ -49,6 +49,9 @@ Tensor tensor_showing(ir::Value value);
 using Relaid = std::function<ir::View(const ir::View&)>;
 Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves, const Relaid& relaid = {});
 
+/// Makes a leaf a view of `place`, which holds its elements. Views of the leaf follow it, where set_data() leaves them.
+void move_into(const Tensor& tensor, const Tensor& place);
+
 /// The tensor that owns the memory which a view shows; undefined where it is no view.
 Tensor owner_of(const Tensor& view);
 /// Whether a tensor is a view of the vector `whole` that shows its elements from `begin` on, in order.

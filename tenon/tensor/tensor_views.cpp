@@ -175,44 +175,80 @@ bool shows_stretch(const Tensor& view, const Tensor& whole, int64_t begin) {
   return shown == stretch;
 }
 
-// What the tensor was goes on as a tensor without handles: views taken before, and graphs, keep the old value.
-void Tensor::set_data(const Tensor& data) {
-  if (Trace::current()) fail("set_data", "a tensor cannot be given other data inside a captured function");
-  const Tensor shown = data.detach();
-  if (!is_leaf()) fail("set_data", "only leaves can be given other data; this tensor is the result of an op");
-  if (impl_->leaf && !is_float(data.dtype()))
-    fail("set_data", "a tensor that requires grad holds floating-point values, got {}", name(data.dtype()));
-  if (data.impl_ == impl_) return;
-  const bool same_type = value_of(*this).type() == value_of(data).type() && device() == data.device();
+namespace {
 
-  const auto past = std::make_shared<TensorImpl>(*impl_);
-  past->is_pending = false;
-  past->recordings = 0;
-  if (impl_->is_pending) pending_writes::add(past);
-  TensorImpl& owner = *root_of(impl_);
-  ++owner.data_replacements;
+enum class Views { stay, follow };
+
+// Takes the views of a tensor from it, and makes them views of `past`, if there is one.
+std::vector<Impl> taken_views(const Impl& impl, const Impl& past) {
+  std::vector<Impl> taken;
+  std::lock_guard lock(views_mutex());
+  for (const std::weak_ptr<TensorImpl>& weak : root_of(impl)->views) {
+    const Impl view = weak.lock();
+    if (!view || view->root != impl) continue;
+    if (past) view->root = past;
+    taken.push_back(view);
+  }
+  if (!impl->root) impl->views.clear();
+  return taken;
+}
+
+// Makes it a view again of a tensor that lies elsewhere now. One that is cut from its history hangs on the owner alone.
+void follow(const Impl& view, const Impl& moved) {
   {
     std::lock_guard lock(views_mutex());
-    for (const std::weak_ptr<TensorImpl>& weak : owner.views) {
-      const auto view = weak.lock();
-      if (view && view->root == impl_) view->root = past;
+    if (view->detached) {
+      std::vector<ir::Move> path = path_to(*view);
+      view->root = root_of(moved);
+      view->moves = {path.begin(), path.end()};
     }
-    if (!impl_->root) impl_->views.clear();  // they are those of the past
+    view->value = {};
+    std::atomic_ref<uint64_t>(view->seen_version).store(TensorImpl::kNever, std::memory_order_release);
   }
+  remember_view(*root_of(moved), view);
+}
 
-  const TensorImpl& source = *shown.impl_;
-  impl_->root = source.root;
-  impl_->moves = source.moves;
-  impl_->detached = true;
-  impl_->range = source.range;
-  impl_->range_is_exact = source.range_is_exact;
-  impl_->is_pending = false;
+// What the tensor was goes on as a tensor without handles: graphs keep the old value, and so do views that stay.
+void give_data(const char* op, const Impl& impl, const Tensor& data, Views views) {
+  if (Trace::current()) fail(op, "a tensor cannot be given other data inside a captured function");
+  const Tensor tensor = tensor_of(impl), shown = data.detach();
+  if (!tensor.is_leaf()) fail(op, "only leaves can be given other data; this tensor is the result of an op");
+  if (impl->leaf && !is_float(data.dtype()))
+    fail(op, "a tensor that requires grad holds floating-point values, got {}", name(data.dtype()));
+  if (impl_of(data) == impl) return;
+  const bool same_type = value_of(tensor).type() == value_of(data).type() && tensor.device() == data.device();
+
+  const auto past = std::make_shared<TensorImpl>(*impl);
+  past->is_pending = false;
+  past->recordings = 0;
+  if (impl->is_pending) pending_writes::add(past);
+  ++root_of(impl)->data_replacements;
+  const std::vector<Impl> taken = taken_views(impl, views == Views::stay ? past : nullptr);
+
+  const TensorImpl& source = *impl_of(shown);
+  impl->root = source.root;
+  impl->moves = source.moves;
+  impl->detached = true;
+  impl->range = source.range;
+  impl->range_is_exact = source.range_is_exact;
+  impl->is_pending = false;
   // Graphs recorded before give gradients of the old type to the old leaf.
-  if (impl_->leaf && !same_type) impl_->leaf = std::make_shared<Leaf>();
-  impl_->look_at_root();
-  impl_->type_is_known = false;
-  impl_->range_version = impl_->seen_version;
-  remember_view(*root_of(impl_), impl_);
+  if (impl->leaf && !same_type) impl->leaf = std::make_shared<Leaf>();
+  impl->look_at_root();
+  impl->type_is_known = false;
+  impl->range_version = impl->seen_version;
+  remember_view(*root_of(impl), impl);
+  if (views == Views::follow) {
+    for (const Impl& view : taken) follow(view, impl);
+  }
+}
+
+}  // namespace
+
+void Tensor::set_data(const Tensor& data) { give_data("set_data", impl_, data, Views::stay); }
+
+void move_into(const Tensor& tensor, const Tensor& place) {
+  give_data("move_into", impl_of(tensor), place, Views::follow);
 }
 
 namespace {

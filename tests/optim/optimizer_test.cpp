@@ -135,6 +135,31 @@ TEST(Arena, KeepsValuesAndHandles) {
   EXPECT_TRUE(w.is_leaf());
 }
 
+TEST(Arena, ViewsTakenBeforeFollow) {
+  const Tensor w = tensor<float>({1, 2, 3}).clone().requires_grad_();
+  const Tensor other = tensor<float>({7, 8}).clone().requires_grad_();
+  Tensor cut = w.detach();
+  const Tensor part_of_cut = cut.slice(0, 1, 3), part = w.slice(0, 1, 3), turned = w.reshape({3, 1});
+  EXPECT_EQ(part_of_cut.to_vector<float>(), (Floats{2, 3}));
+  SGD optimizer(std::vector<Tensor>{other, w}, {.lr = 1});
+  (w * w).sum().backward();
+  optimizer.step();  // w - 2 w
+  EXPECT_EQ(w.to_vector<float>(), (Floats{-1, -2, -3}));
+  EXPECT_EQ(cut.to_vector<float>(), (Floats{-1, -2, -3}));
+  EXPECT_EQ(part_of_cut.to_vector<float>(), (Floats{-2, -3}));
+  EXPECT_EQ(turned.to_vector<float>(), (Floats{-1, -2, -3}));
+  {
+    NoGrad writing;
+    cut.fill_(5);
+    Tensor(part_of_cut).mul_(2);
+  }
+  EXPECT_EQ(w.to_vector<float>(), (Floats{5, 10, 10}));
+  EXPECT_EQ(other.to_vector<float>(), (Floats{7, 8}));
+  Tensor(w).zero_grad();
+  (part * part).sum().backward();
+  EXPECT_EQ(w.grad().to_vector<float>(), (Floats{0, 20, 20}));
+}
+
 TEST(Arena, AnUpdateOfManyParametersIsOneKernel) {
   std::vector<Tensor> parameters;
   for (int64_t i = 0; i < 20; ++i) parameters.push_back(rand(i % 2 ? Dims{64, 4 + i} : Dims{64}).requires_grad_());

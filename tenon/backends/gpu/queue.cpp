@@ -10,6 +10,7 @@
 #include "tenon/backends/gpu/copy_kernel.h"
 #include "tenon/backends/gpu/fault_words.h"
 #include "tenon/base/error.h"
+#include "tenon/device/out_of_memory.h"
 #include "tenon/device/profile.h"
 
 namespace tenon::backends::gpu {
