@@ -121,6 +121,8 @@ void set_python_error() {
     set_error(zero_division_type(), error);
   } catch (const device::Lost& error) {
     set_error(lost_error_type(), error);
+  } catch (const device::OutOfMemory& error) {
+    set_error(memory_error_type(), error);
   } catch (const Error& error) {
     set_error(error_type(), error);
   } catch (const std::bad_alloc&) {

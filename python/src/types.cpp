@@ -23,6 +23,7 @@ PyObject* error = nullptr;
 PyObject* index_error = nullptr;
 PyObject* zero_division = nullptr;
 PyObject* lost_error = nullptr;
+PyObject* memory_error = nullptr;
 PyObject* dtype_objects[std::size(kAllDTypes)] = {};
 
 std::optional<DType> dtype_called(std::string_view name) {
@@ -43,6 +44,7 @@ PyObject* error_type() { return error; }
 PyObject* index_error_type() { return index_error; }
 PyObject* zero_division_type() { return zero_division; }
 PyObject* lost_error_type() { return lost_error; }
+PyObject* memory_error_type() { return memory_error; }
 
 py::object dtype_object(DType dtype) {
   return py::reinterpret_borrow<py::object>(dtype_objects[static_cast<size_t>(dtype)]);
@@ -86,6 +88,9 @@ void bind_types(py::module_& m) {
   m.add_object("ZeroDivision", py::reinterpret_borrow<py::object>(zero_division));
   lost_error = PyErr_NewExceptionWithDoc("tenon.DeviceLost", "A device is gone, and what lay on it.", error, nullptr);
   m.add_object("DeviceLost", py::reinterpret_borrow<py::object>(lost_error));
+  memory_error = PyErr_NewExceptionWithDoc("tenon.OutOfMemoryError", "A device has no memory for what is asked of it.",
+                                           error, nullptr);
+  m.add_object("OutOfMemoryError", py::reinterpret_borrow<py::object>(memory_error));
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);
@@ -95,6 +100,8 @@ void bind_types(py::module_& m) {
       set_error(zero_division, found);
     } catch (const device::Lost& found) {
       set_error(lost_error, found);
+    } catch (const device::OutOfMemory& found) {
+      set_error(memory_error, found);
     } catch (const Error& found) {
       set_error(error, found);
     }

@@ -25,7 +25,10 @@ Tensor = _tenon.Tensor
 
 
 class Dataset:
-    """Samples by number: a class with __len__ and __getitem__, which gives a tensor, a tuple, a dict or anything else."""
+    """Samples by number: a class with __len__ and __getitem__, which gives a tensor, a tuple, a dict or anything else.
+
+    Where it has __getitems__, too, loaders ask that for all samples of a batch at once: it takes and gives a list.
+    """
 
     def __len__(self):
         raise NotImplementedError("a dataset has __len__")
@@ -542,16 +545,28 @@ class _Plan:
 
     def batch(self, numbers):
         if isinstance(numbers, list):
-            return self.made([self.sample(i) for i in numbers])
+            return self.made(self.samples(numbers))
         return self.made(self.sample(numbers))
+
+    def samples(self, numbers):
+        if not hasattr(self.dataset, "__getitems__"):
+            return [self.sample(i) for i in numbers]
+        try:
+            return self.dataset.__getitems__(numbers)
+        except BaseException as error:
+            self._note(error, f"samples {numbers}")
+            raise
 
     def sample(self, i):
         try:
             return self.dataset[i]
         except BaseException as error:
-            if hasattr(error, "add_note"):
-                error.add_note(f"[data_loader] sample {i} in epoch {self.epoch}")
+            self._note(error, f"sample {i}")
             raise
+
+    def _note(self, error, what):
+        if hasattr(error, "add_note"):
+            error.add_note(f"[data_loader] {what} in epoch {self.epoch}")
 
     def made(self, samples):
         batch = self.collate(samples)

@@ -98,6 +98,24 @@ class Data(unittest.TestCase):
             with self.assertRaisesRegex(Own, "^no batches$"):
                 list(data.DataLoader(Squares(), collate_fn=refuse, num_workers=workers))
 
+    def test_a_dataset_gives_a_whole_batch_at_once(self):
+        class Batched(Squares):
+            asked = []
+
+            def __getitem__(self, i):
+                raise AssertionError("a sample alone")
+
+            def __getitems__(self, numbers):
+                self.asked.append(numbers)
+                return [tenon.tensor(i * i) for i in numbers]
+
+        for workers in (0, 1):
+            Batched.asked.clear()
+            batches = [batch.tolist() for batch in data.DataLoader(Batched(), batch_size=4, num_workers=workers)]
+            self.assertEqual(sum(batches, []), [i * i for i in range(len(Batched()))])
+            self.assertEqual(Batched.asked[0], [0, 1, 2, 3])
+            self.assertEqual(len(Batched.asked), len(batches))
+
     def test_errors_name_the_sample(self):
         class Bad(Squares):
             def __getitem__(self, i):

@@ -325,6 +325,11 @@ class BadInput(unittest.TestCase):
         self.assertEqual(lines, lost * 7 + "[1.0, 1.0]\n")
         self.assertTrue(issubclass(tenon.DeviceLost, tenon.Error))
 
+    def test_what_no_device_can_hold(self):
+        with self.assertRaisesRegex(tenon.OutOfMemoryError, r"\[memory\]"):
+            tenon.ones(1 << 55).tolist()
+        self.assertTrue(issubclass(tenon.OutOfMemoryError, tenon.Error))
+
     def test_every_error_of_tenon_is_a_runtime_error(self):
         self.assertTrue(issubclass(tenon.Error, RuntimeError))
         self.assertTrue(issubclass(tenon.OutOfRange, IndexError) and issubclass(tenon.OutOfRange, tenon.Error))

@@ -24,7 +24,7 @@ std::vector<Backend> backend_list() {
   };
   const auto add = [&](std::vector<Backend> kind, int preference) {
     for (Backend& backend : kind) {
-      backend.preference = preference;
+      if (!backend.is_for_tests) backend.preference = preference;
       list.push_back(std::move(backend));
     }
   };

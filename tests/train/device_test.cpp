@@ -97,14 +97,16 @@ TEST_F(Runs, AutoPassesOverADeviceThatCannotHoldTheModel) {
   EXPECT_EQ(device::choose().id, small);
   EXPECT_EQ(device::choose().why, "it is the first choice");
   const device::PassedOver passed_over[] = {{"small", "is small"}};
-  EXPECT_NE(device::choose(passed_over).id, small);
+  const ir::DeviceId next = device::choose(passed_over).id;
+  EXPECT_NE(next, small);
+  EXPECT_FALSE(device::is_for_tests(next)) << next.name;
 
   Config automatic = tiny({"training.steps=2", "sample.every=0", "device.name=auto"});
   const std::string text = said("automatic", automatic);
   EXPECT_TRUE(text.starts_with("device: small (device.name is auto: it is the first choice)\n")) << text;
   EXPECT_NE(text.find("device.name is auto: small cannot hold the model ([memory] "), text.npos) << text;
   EXPECT_NE(run_config(path("automatic")).device.name, "small");
-  EXPECT_EQ(run_config(path("automatic")).device.name, device::choose(passed_over).id.name);
+  EXPECT_EQ(run_config(path("automatic")).device.name, next.name);
 
   // Where it was asked for, it is not passed over.
   automatic.device.name = "small";
