@@ -451,9 +451,9 @@ void Builder::leave_if(Id condition) {
   push({.kind = Kind::leave_if, .args = {condition}});
 }
 
-void Builder::fault_if(Op op, Id condition, Id index, uint32_t axis, uint64_t size) {
+void Builder::fault_if(Op op, ir::LookUp use, Id condition, Id index, uint32_t axis, uint64_t size) {
   kernel_.may_fault = true;
-  push({.kind = Kind::fault_if, .op = op, .slot = axis, .bits = size, .args = {condition, index}});
+  push({.kind = Kind::fault_if, .op = op, .use = use, .slot = axis, .bits = size, .args = {condition, index}});
 }
 
 Id Builder::append(Inst inst) {

@@ -116,7 +116,7 @@ class Builder {
   }
   void branch(Id condition, const std::function<void()>& body, const std::function<void()>& otherwise = nullptr);
   void leave_if(Id condition);
-  void fault_if(ir::Op op, Id condition, Id index, uint32_t axis, uint64_t size);
+  void fault_if(ir::Op op, ir::LookUp use, Id condition, Id index, uint32_t axis, uint64_t size);
 
   /// An instruction as it is, its operands already of this kernel: for passes that write a kernel anew. Loops and
   /// branches have functions of their own.

@@ -78,7 +78,7 @@ Id ElementWriter::checked_index(const Instr& instr, Id index, Id valid) {
   const Scalar own = in_register(nest_.code[instr.args[0]].dtype);
   const Scalar plain = own == Scalar::i64 ? Scalar::u64 : Scalar::u32;
   const Id is_bad = b_.is_not(b_.less(b_.bitcast(index, plain), b_.whole(plain, static_cast<int64_t>(instr.bits))));
-  b_.fault_if(Op::gather, b_.both(valid, is_bad), b_.convert(index, Scalar::i64), instr.axis, instr.bits);
+  b_.fault_if(Op::gather, instr.use, b_.both(valid, is_bad), b_.convert(index, Scalar::i64), instr.axis, instr.bits);
   return b_.convert(b_.select(is_bad, b_.whole(plain, 0), b_.bitcast(index, plain)), index_);
 }
 

@@ -48,7 +48,7 @@ std::string details(const Inst& inst) {
       return inst.bits == static_cast<uint64_t>(Unroll::always)  ? " unrolled"
              : inst.bits == static_cast<uint64_t>(Unroll::never) ? " rolled"
                                                                  : "";
-    case Kind::fault_if: return fmt::format(" {} axis {} size {}", ir::name(inst.op), inst.slot, inst.bits);
+    case Kind::fault_if: return fmt::format(" {} axis {} size {}", ir::name_of(inst.op, inst.use), inst.slot, inst.bits);
     case Kind::tile_load:
       return fmt::format(" s{} {} {}{}", inst.slot, inst.bits & TileBits::kBf16 ? "bf16" : "f16",
                          inst.bits & TileBits::kRight ? "right" : "left",

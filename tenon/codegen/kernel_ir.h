@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tenon/base/small_vector.h"
+#include "tenon/ir/look_up.h"
 #include "tenon/ir/op.h"
 
 namespace tenon::codegen {
@@ -103,6 +104,7 @@ struct Inst {
   ir::Op op = ir::Op::add;
   Scalar type = Scalar::f32;  // of the value, or of what is stored
   uint8_t width = 1;          // components of the value, or elements stored
+  ir::LookUp use = ir::LookUp::of_op;  // of the index that a fault_if finds
   uint32_t slot = 0;
   uint64_t bits = 0;
   base::SmallVector<Id, 4> args;
@@ -177,9 +179,9 @@ struct Module {
 };
 
 /// What fault_if leaves behind on the device, in 32-bit words: whether there is a fault (the first one stays), the op,
-/// the axis, and index and size, low half first.
+/// the axis, index and size, low half first, and what the index is for.
 struct FaultWords {
-  static constexpr uint32_t kSet = 0, kOp = 1, kAxis = 2, kIndex = 3, kSize = 5, kCount = 8;
+  static constexpr uint32_t kSet = 0, kOp = 1, kAxis = 2, kIndex = 3, kSize = 5, kUse = 7, kCount = 8;
 };
 
 bool gives_value(Inst::Kind kind);

@@ -29,7 +29,7 @@ struct Hasher {
   uint64_t operator()(const PadAttrs& a) const { return mix_all(mix_all(8, a.before), a.after); }
   uint64_t operator()(const ShrinkAttrs& a) const { return mix_all(mix_all(mix_all(9, a.start), a.size), a.step); }
   uint64_t operator()(const CastAttrs& a) const { return mix(10, static_cast<uint64_t>(a.dtype)); }
-  uint64_t operator()(const AxisAttrs& a) const { return mix(11, static_cast<uint64_t>(a.axis)); }
+  uint64_t operator()(const AxisAttrs& a) const { return mix(11, static_cast<uint64_t>(a.axis) | static_cast<uint64_t>(a.use) << 32); }
   uint64_t operator()(const ContractAttrs& a) const {
     const uint64_t h = mix(12, static_cast<uint64_t>(a.result));
     return a.tf32 ? mix(h, 1) : h;  // choices that were timed and kept stand under the hash of a product without it

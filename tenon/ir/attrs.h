@@ -12,6 +12,7 @@
 #include "tenon/ir/device_id.h"
 #include "tenon/ir/dtype.h"
 #include "tenon/ir/op.h"
+#include "tenon/ir/look_up.h"
 #include "tenon/ir/shape.h"
 
 namespace tenon::ir {
@@ -86,6 +87,7 @@ struct CastAttrs {
 };
 struct AxisAttrs {
   int64_t axis = 0;
+  LookUp use = LookUp::of_op;
   bool operator==(const AxisAttrs&) const = default;
 };
 /// (..., M, K) x (..., K, N), accumulated and returned in `result`.

@@ -206,8 +206,8 @@ Value sum_to(const Value& x, const Dims& shape) {
   return reduce(Op::sum, x, axes);
 }
 
-Value gather(const Value& source, const Value& index, size_t axis) {
-  return made(Op::gather, {source, index}, AxisAttrs{static_cast<int64_t>(axis)});
+Value gather(const Value& source, const Value& index, size_t axis, LookUp use) {
+  return made(Op::gather, {source, index}, AxisAttrs{static_cast<int64_t>(axis), use});
 }
 
 Value scatter(const Value& base, const Value& index, const Value& value, size_t axis) {

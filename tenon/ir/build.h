@@ -62,7 +62,8 @@ Value reduce(Op op, const Value& x, const Dims& axes);
 Value sum_to(const Value& x, const Dims& shape);
 
 /// source[..., index, ...] along an axis; the index's axes take the place of that axis.
-Value gather(const Value& source, const Value& index, size_t axis);
+/// A bad index is refused in the name of `use`.
+Value gather(const Value& source, const Value& index, size_t axis, LookUp use = LookUp::of_op);
 /// The base with `value` where the index points along an axis; of several for one place the last.
 Value scatter(const Value& base, const Value& index, const Value& value, size_t axis);
 Value scatter_add(const Value& base, const Value& index, const Value& value, size_t axis);

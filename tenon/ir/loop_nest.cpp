@@ -11,9 +11,11 @@ namespace tenon::ir {
 uint64_t hash(const Instr& instr) {
   uint64_t h = static_cast<uint64_t>(instr.kind) | static_cast<uint64_t>(instr.op) << 8 |
                static_cast<uint64_t>(instr.dtype) << 16 | static_cast<uint64_t>(instr.per_row) << 24 |
-               static_cast<uint64_t>(instr.per_column) << 25 | static_cast<uint64_t>(instr.axis) << 26 |
+               static_cast<uint64_t>(instr.per_column) << 25 |
+               static_cast<uint64_t>(instr.axis) << 26 |
                static_cast<uint64_t>(instr.buffer) << 32;
   h = base::mix(base::mix(base::mix_all(h, instr.args), instr.bits), static_cast<uint64_t>(instr.stride));
+  if (instr.use != LookUp::of_op) h = base::mix(h, static_cast<uint64_t>(instr.use));
   const bool has_map = instr.kind != Instr::Kind::apply && instr.kind != Instr::Kind::number;
   return has_map ? base::mix(h, instr.map.hash()) : h;
 }

@@ -40,6 +40,7 @@ struct Instr {
   uint64_t bits = 0;
   int64_t stride = 0;
   uint32_t axis = 0;  // of the table, for the message of a fault
+  LookUp use = LookUp::of_op;
   bool operator==(const Instr&) const = default;
 };
 

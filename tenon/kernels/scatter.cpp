@@ -54,8 +54,8 @@ Id checked_target(Builder& b, const Scatter& s, Id pick, Scalar key) {
   const Id target = load_at(b, 0, s.index.map, pick), bits = b.bitcast(target, plain);
   const int64_t most = own == Scalar::i64 ? s.lines.length : std::min(s.lines.length, int64_t{1} << 31);
   const Id is_good = b.less(bits, b.whole(plain, most));
-  b.fault_if(s.call.op, b.is_not(is_good), b.convert(target, Scalar::i64), static_cast<uint32_t>(s.axis),
-             static_cast<uint64_t>(s.lines.length));
+  b.fault_if(s.call.op, ir::LookUp::of_op, b.is_not(is_good), b.convert(target, Scalar::i64),
+             static_cast<uint32_t>(s.axis), static_cast<uint64_t>(s.lines.length));
   return b.select(is_good, b.convert(bits, key), b.whole(key, s.lines.length));
 }
 

@@ -25,21 +25,21 @@ bool is_known_to_be_below(const Tensor& numbers, int64_t size) {
   return was_looked_at || (range && range->first >= 0 && range->second < size);
 }
 
-Tensor looked_up(const Tensor& numbers, int64_t size) {
+Tensor looked_up(ir::LookUp use, const Tensor& numbers, int64_t size) {
   const Tensor all = arange(size, Options(numbers.dtype(), numbers.device()));
-  return tensor_of(ir::gather(value_of(all), value_of(numbers), 0));
+  return tensor_of(ir::gather(value_of(all), value_of(numbers), 0, use));
 }
 
 }  // namespace
 
-Tensor checked(const Tensor& target, int64_t classes, int64_t ignore_index) {
+Tensor checked(ir::LookUp use, const Tensor& target, int64_t classes, int64_t ignore_index) {
   if (is_known_to_be_below(target, classes)) return target;
   const Tensor ignored = eq(target, ignore_index);
-  return where(ignored, target, looked_up(where(ignored, 0, target), classes));
+  return where(ignored, target, looked_up(use, where(ignored, 0, target), classes));
 }
 
-Tensor checked(const Tensor& numbers, int64_t size) {
-  return is_known_to_be_below(numbers, size) ? numbers : looked_up(numbers, size);
+Tensor checked(ir::LookUp use, const Tensor& numbers, int64_t size) {
+  return is_known_to_be_below(numbers, size) ? numbers : looked_up(use, numbers, size);
 }
 
 }  // namespace tenon::nn

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "tenon/ir/look_up.h"
 #include "tenon/tensor/tensor.h"
 
 namespace tenon::nn {
@@ -12,9 +13,9 @@ namespace tenon::nn {
 void require_classes(std::string_view op, const Tensor& target, int64_t classes, int64_t ignore_index);
 
 /// The same targets. Those that are still to be computed are looked up in 0, 1, ..., so that the device finds one that
-/// is out of range.
-Tensor checked(const Tensor& target, int64_t classes, int64_t ignore_index);
+/// is out of range, which is refused in the name of `use`.
+Tensor checked(ir::LookUp use, const Tensor& target, int64_t classes, int64_t ignore_index);
 /// Where none is ignored: of lengths, say.
-Tensor checked(const Tensor& numbers, int64_t size);
+Tensor checked(ir::LookUp use, const Tensor& numbers, int64_t size);
 
 }  // namespace tenon::nn

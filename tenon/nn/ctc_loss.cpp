@@ -144,7 +144,7 @@ Tensor lengths_of(std::string_view what, const Tensor& given, int64_t samples, i
   for (int64_t length : record::suspects(lengths, most + 1)) {
     if (length < 0 || length > most) fail("ctc_loss", "{} lie between 0 and {}, and not at {}", what, most, length);
   }
-  return checked(lengths.to(DType::i64), most + 1);
+  return checked(ir::LookUp::of_op, lengths.to(DType::i64), most + 1);
 }
 
 Lattice lattice_of(const Tensor& rows, const Tensor& inputs, const Tensor& lengths, int64_t blank) {
@@ -180,7 +180,7 @@ Tensor ctc_loss(const Tensor& given, const Tensor& targets, const Tensor& input_
   const bool are_rows = targets.dim() == 2 || is_single;
   if (targets.dim() > 2 || (targets.dim() == 2 && targets.size(0) != samples))
     fail("ctc_loss", "targets {} do not fit {} samples", ir::to_string(targets.shape()), samples);
-  const Tensor classes_read = checked(targets.to(DType::i64), classes, -1);
+  const Tensor classes_read = checked(ir::LookUp::ctc_loss, targets.to(DType::i64), classes, -1);
   require_classes("ctc_loss", targets, classes, -1);
   const int64_t most = are_rows ? targets.size(-1) : targets.numel();
   const Tensor inputs = lengths_of("input_lengths", input_lengths, samples, times);

@@ -65,7 +65,7 @@ Tensor checked_offsets(const Tensor& given, int64_t count) {
   }
   const Tensor before = pad(offsets.narrow(0, 0, offsets.numel() - 1), {1, 0}, 0);
   const Tensor first = pad(offsets.narrow(0, 0, 1), {0, offsets.numel() - 1}, 0);
-  return checked(where(logical_or(lt(offsets, before), ne(first, 0)), -1, offsets), count + 1);
+  return checked(ir::LookUp::of_op, where(logical_or(lt(offsets, before), ne(first, 0)), -1, offsets), count + 1);
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<int64_
   }
   record::require_same_device("embedding", weight, index);
   record::require_range("embedding", index, 0, weight.size(0));
-  const Tensor rows = tensor_of(ir::gather(record::in(weight), value_of(index), 0));
+  const Tensor rows = tensor_of(ir::gather(record::in(weight), value_of(index), 0, ir::LookUp::embedding));
   if (!padding_idx) return rows;
   const int64_t count = weight.size(0), row = *padding_idx < 0 ? *padding_idx + count : *padding_idx;
   if (row < 0 || row >= count)

@@ -116,7 +116,7 @@ Tensor linear_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor&
   const int64_t classes = options.classes > 0 ? options.classes : weight.size(0);
   const bool is_padded = classes < record::quick_size(low_weight, weight.size(0));
   if (is_padded) require_classes("cross_entropy", given, classes, options.ignore_index);
-  const Tensor targets = is_padded ? checked(given, classes, options.ignore_index) : given;
+  const Tensor targets = is_padded ? checked(ir::LookUp::cross_entropy, given, classes, options.ignore_index) : given;
   const DType wide = accumulator(rows_of_x.dtype());
   const int64_t chunk = std::min(options.chunk, std::max<int64_t>(1, x.size(0)));
   const CustomFunction function{

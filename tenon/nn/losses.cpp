@@ -109,9 +109,10 @@ void require_class_targets(std::string_view op, const Tensor& x, const Tensor& t
 
 // The loss for class targets, from log-probabilities in f32 or wider; where `norm` is defined, from numbers that are
 // larger than those by it, one for each place.
-Tensor class_loss(const Tensor& log_p, const Tensor& norm, const Tensor& given, const CrossEntropyOptions& options) {
+Tensor class_loss(ir::LookUp use, const Tensor& log_p, const Tensor& norm, const Tensor& given,
+                  const CrossEntropyOptions& options) {
   const size_t axis = class_axis(log_p);
-  const Tensor target = checked(given, log_p.shape()[axis], options.ignore_index);
+  const Tensor target = checked(use, given, log_p.shape()[axis], options.ignore_index);
   const auto dim = static_cast<int64_t>(axis);
   const int64_t classes = log_p.shape()[axis];
   const DType dtype = log_p.dtype();
@@ -157,10 +158,12 @@ Tensor cross_entropy(const Tensor& given, const Tensor& target, const CrossEntro
   // gradient has to be summed over the classes.
   if (!soft && !options.weight.defined() && options.label_smoothing == 0 && wide.numel() > 0) {
     const Tensor centred = sub(wide, amax(wide, {dim}, true).detach());
-    return class_loss(centred, log(sum(exp(centred), {dim})), target, options).to(logits.dtype());
+    return class_loss(ir::LookUp::cross_entropy, centred, log(sum(exp(centred), {dim})), target, options)
+        .to(logits.dtype());
   }
   const Tensor log_p = log_softmax(wide, dim);
-  const Tensor loss = soft ? soft_cross_entropy(log_p, target, options) : class_loss(log_p, Tensor(), target, options);
+  const Tensor loss = soft ? soft_cross_entropy(log_p, target, options)
+                           : class_loss(ir::LookUp::cross_entropy, log_p, Tensor(), target, options);
   return loss.to(logits.dtype());
 }
 
@@ -171,7 +174,8 @@ Tensor nll_loss(const Tensor& given, const Tensor& target, const CrossEntropyOpt
   if (options.label_smoothing != 0)
     base::fail("nll_loss", "label_smoothing {} is for cross_entropy, which takes logits", options.label_smoothing);
   require_class_targets("nll_loss", log_probabilities, target, options);
-  return class_loss(log_probabilities.to(accumulator(log_probabilities.dtype())), Tensor(), target, options)
+  return class_loss(ir::LookUp::nll_loss, log_probabilities.to(accumulator(log_probabilities.dtype())), Tensor(), target,
+                    options)
       .to(log_probabilities.dtype());
 }
 
@@ -385,7 +389,7 @@ Tensor multi_margin_loss(const Tensor& x, const Tensor& target, const MultiMargi
                         {.weight = options.weight, .ignore_index = kNone, .reduction = options.reduction});
   const auto [in, dtype] = widened(kOp, {x});
   const int64_t classes = x.size(-1);
-  const Tensor wanted = checked(target, classes, kNone);
+  const Tensor wanted = checked(ir::LookUp::multi_margin_loss, target, classes, kNone);
   const Tensor hit = eq(arange(classes, Options(wanted.dtype(), x.device())), wanted.unsqueeze(-1));
   const Tensor own = sum(where(hit, in[0], 0.0), -1, true);
   Tensor terms = above_zero(add(sub(in[0], own), options.margin));

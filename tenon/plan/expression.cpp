@@ -172,6 +172,7 @@ class Walk {
     gather.stride = source.map.views()[0].strides[axis];
     gather.bits = static_cast<uint64_t>(source_shape[axis]);
     gather.axis = static_cast<uint32_t>(axis);
+    gather.use = node.attrs_as<ir::AxisAttrs>().use;
     gather.buffer = static_cast<uint32_t>(made_.reads.size());
     source.map.apply(
         Move{Op::shrink, ir::ShrinkAttrs{Dims(source_shape.size(), 0), at_first, Dims(source_shape.size(), 1)}});

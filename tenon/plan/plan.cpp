@@ -97,7 +97,8 @@ std::optional<std::vector<Value>> with_even_table(const Node& node, std::span<co
     return std::vector{ir::full(node.type().shape, 0, node.type().dtype, node.device())};
   if (ir::count(in[0].shape()) == 0 || ir::look_through(in[0]).map.is_strided()) return std::nullopt;
   const Value table = ir::decompose(Op::contiguous, in.first(1), ir::NoAttrs())[0];
-  return std::vector{ir::gather(table, in[1], static_cast<size_t>(node.attrs_as<ir::AxisAttrs>().axis))};
+  const auto& attrs = node.attrs_as<ir::AxisAttrs>();
+  return std::vector{ir::gather(table, in[1], static_cast<size_t>(attrs.axis), attrs.use)};
 }
 
 // Calls that the device lacks are taken apart, and what comes of that too.

@@ -362,6 +362,7 @@ class Printer {
     word(FaultWords::kIndex + 1, cast(Scalar::i32, high_half));
     word(FaultWords::kSize, constant(inst.bits));
     word(FaultWords::kSize + 1, constant(inst.bits >> 32));
+    if (inst.use != ir::LookUp::of_op) word(FaultWords::kUse, constant(static_cast<uint64_t>(inst.use)));
     --depth_;
     line("}");
     --depth_;

@@ -74,7 +74,8 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   shape[axis] = index.numel();
   ir::require_shape("index_select", shape);
   record::require_range("index_select", index, dim, x.shape()[axis]);
-  return tensor_of(ir::gather(record::in(x), ir::reshape(value_of(index), {index.numel()}), axis));
+  return tensor_of(ir::gather(record::in(x), ir::reshape(value_of(index), {index.numel()}), axis,
+                              ir::LookUp::index_select));
 }
 
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
@@ -401,7 +402,7 @@ Tensor one_hot(const Tensor& index, int64_t classes) {
   const Tensor numbers = arange(classes, Options(DType::i64, index.device()));
   // An index still to be computed is looked up, so that the device finds one that is out of range.
   const bool known = (index.is_evaluated() && !Trace::current()) || index.dtype() == DType::u8;
-  const Tensor found = known ? index : tensor_of(ir::gather(value_of(numbers), value_of(index), 0));
+  const Tensor found = known ? index : tensor_of(ir::gather(value_of(numbers), value_of(index), 0, ir::LookUp::one_hot));
   return eq(found.to(DType::i64).unsqueeze(-1), numbers).to(DType::i64);
 }
 

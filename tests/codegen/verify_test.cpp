@@ -172,7 +172,7 @@ TEST(VerifyTypes, OtherInstructionsHaveTheirTypes) {
             "[codegen] k, instruction 2 (shuffle 1 %1 : boolean): boolean is not shuffled");
   EXPECT_EQ(said([](Builder& b) { b.leave_if(b.u32(1)); }),
             "[codegen] k, instruction 2 (leave_if %1): %1 is u32, not boolean");
-  EXPECT_EQ(said([](Builder& b) { b.fault_if(Op::gather, b.boolean(true), kFirst, 0, 4); }),
+  EXPECT_EQ(said([](Builder& b) { b.fault_if(Op::gather, ir::LookUp::of_op, b.boolean(true), kFirst, 0, 4); }),
             "[codegen] k, instruction 2 (fault_if gather axis 0 size 4 %1 %0): %0 is u32, not i64");
   EXPECT_EQ(said_of_code({kTrue,
                           {.kind = Kind::constant, .type = Scalar::i64},

@@ -287,11 +287,11 @@ Tensor bad_gather(const Tensor& x) { return index_select(x, 0, (tensor({int64_t{
 
 TEST_F(Eval, AnErrorLeavesEverythingUsable) {
   const Tensor x = tensor({1.0f, 2.0f, 3.0f}), good = exp(x * 0.0) + x, bad = bad_gather(good);
-  EXPECT_EQ(text_of([&] { bad.eval(); }), "[gather] index 6 is out of range for axis 0 of size 3");
+  EXPECT_EQ(text_of([&] { bad.eval(); }), "[index_select] index 6 is out of range for axis 0 of size 3");
   EXPECT_FALSE(bad.is_evaluated());
   EXPECT_EQ(good.to_vector<float>(), (Floats{2, 3, 4}));
   EXPECT_EQ(x.to_vector<float>(), (Floats{1, 2, 3}));
-  EXPECT_EQ(text_of([&] { bad.to_vector<float>(); }), "[gather] index 6 is out of range for axis 0 of size 3");
+  EXPECT_EQ(text_of([&] { bad.to_vector<float>(); }), "[index_select] index 6 is out of range for axis 0 of size 3");
   EXPECT_EQ((good + 1).to_vector<float>(), (Floats{3, 4, 5}));
 }
 

@@ -84,7 +84,7 @@ Tensor on(Device device, const Floats& values) {
 Tensor bad_gather(const Tensor& table) {
   return index_select(table, 0, full({2}, 7, Options(DType::i64, table.device())).clone() + 1);
 }
-constexpr const char* kBadIndex = "[gather] index 8 is out of range for axis 0 of size 3";
+constexpr const char* kBadIndex = "[index_select] index 8 is out of range for axis 0 of size 3";
 
 // ---- what a launch says ----
 

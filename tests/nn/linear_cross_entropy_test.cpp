@@ -161,7 +161,7 @@ TEST(LinearCrossEntropy, ATargetInThePaddingIsOutOfRange) {
   }
   const Tensor later = tensor<int64_t>({0, 1}) + shift;  // 3, 4: known to the device alone
   EXPECT_EQ(text_of([&] { static_cast<void>(linear_cross_entropy(x, weight, later, {.classes = 4}).item<float>()); }),
-            "[gather] index 4 is out of range for axis 0 of size 4");
+            "[cross_entropy] target 4 is out of range for 4 classes");
   EXPECT_NEAR(linear_cross_entropy(x, weight, tensor<int64_t>({3, -100}), {.classes = 4}).item<float>(), std::log(4.0),
               1e-6);
 }

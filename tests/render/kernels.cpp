@@ -214,7 +214,7 @@ KernelIr fault_kernel() {
   const uint32_t y = b.add_buffer(Scalar::f32, true);
   const Id i = b.thread(), at = b.load(index, i);
   const Id is_bad = b.either(b.less(at, b.whole(Scalar::i64, 0)), b.is_not(b.less(at, b.whole(Scalar::i64, 8))));
-  b.fault_if(Op::gather, is_bad, at, 2, 8);
+  b.fault_if(Op::gather, ir::LookUp::of_op, is_bad, at, 2, 8);
   const Id safe = b.select(is_bad, b.whole(Scalar::i64, 0), at);
   b.store(y, i, b.load(x, safe));
   return b.finish();

@@ -7,14 +7,16 @@
 #include <optional>
 
 #include "tenon/base/error.h"
+#include "tenon/ir/look_up.h"
 
 namespace tenon::backends::cpu {
 
 struct BadIndex {
   int64_t index, axis, size;
+  ir::LookUp use = ir::LookUp::of_op;
 
-  [[noreturn]] void refuse(std::string_view op) const {
-    base::fail(op, "index {} is out of range for axis {} of size {}", index, axis, size);
+  [[noreturn]] void refuse(ir::Op op) const {
+    base::throw_error(ir::name_of(op, use), ir::bad_index(use, index, axis, size));
   }
 };
 
@@ -32,7 +34,7 @@ class FirstBadIndex {
 
   /// At the end of the run: fails if there is one.
   void require_none() const {
-    if (found_) found_->refuse("gather");
+    if (found_) found_->refuse(ir::Op::gather);
   }
 
  private:

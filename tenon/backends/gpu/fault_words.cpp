@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "tenon/base/error.h"
-#include "tenon/ir/op.h"
+#include "tenon/ir/look_up.h"
 
 namespace tenon::backends::gpu {
 
@@ -19,10 +19,11 @@ std::exception_ptr error_of_fault(const std::byte* words) {
     return static_cast<int64_t>(uint64_t{read[low]} | uint64_t{read[low + 1]} << 32);
   };
   if (read[FaultWords::kSet] == 0) return nullptr;
+  const auto use = static_cast<ir::LookUp>(read[FaultWords::kUse]);
   // Without the path of a module: whoever waits stands elsewhere by now.
-  return std::make_exception_ptr(Error(fmt::format(
-      "[{}] index {} is out of range for axis {} of size {}", ir::name(static_cast<ir::Op>(read[FaultWords::kOp])),
-      whole(FaultWords::kIndex), read[FaultWords::kAxis], whole(FaultWords::kSize))));
+  return std::make_exception_ptr(
+      Error(fmt::format("[{}] {}", ir::name_of(static_cast<ir::Op>(read[FaultWords::kOp]), use),
+                        ir::bad_index(use, whole(FaultWords::kIndex), read[FaultWords::kAxis], whole(FaultWords::kSize)))));
 }
 
 }  // namespace tenon::backends::gpu

@@ -16,16 +16,17 @@ namespace {
 using ir::Op;
 
 // Checked before anything is written, so that a bad index changes nothing.
-void check_indices(Op op, const Array& index, int64_t axis, int64_t size) {
+void check_indices(const ir::Call& call, const Array& index, int64_t size) {
+  const auto& attrs = std::get<ir::AxisAttrs>(call.attrs);
   for (int64_t i : index.whole) {
-    if (i < 0 || i >= size) base::fail(ir::name(op), "index {} is out of range for axis {} of size {}", i, axis, size);
+    if (i < 0 || i >= size) base::throw_error(ir::name_of(call.op, attrs.use), ir::bad_index(attrs.use, i, attrs.axis, size));
   }
 }
 
 void run_gather(const ir::Call& call, const Array& source, const Array& index, Array& out) {
   const auto axis = static_cast<size_t>(std::get<ir::AxisAttrs>(call.attrs).axis);
   const Lines lines(source.type.shape, axis);
-  check_indices(call.op, index, static_cast<int64_t>(axis), lines.length);
+  check_indices(call, index, lines.length);
   const int64_t picks = index.size();
   for (int64_t o = 0; o < lines.outer; ++o) {
     for (int64_t p = 0; p < picks; ++p) {
@@ -47,7 +48,7 @@ void run_scatter(const ir::Call& call, const Arrays& in, Array& out) {
   const Array &index = in[1], &value = in[2];
   const bool adds = call.op == Op::scatter_add;
   const Lines lines(out.type.shape, axis);
-  check_indices(call.op, index, static_cast<int64_t>(axis), lines.length);
+  check_indices(call, index, lines.length);
   out.real = in[0].real;
   out.whole = in[0].whole;
   const int64_t picks = index.size();

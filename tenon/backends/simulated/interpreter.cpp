@@ -340,8 +340,8 @@ class Block {
         each(active, [&](uint32_t t) {
           if (!arg(inst, 0, t)) return;
           const Bits index = inst.args.size() == 2 ? arg(inst, 1, t) : arg(inst, 2, t) << 32 | arg(inst, 1, t);
-          base::fail(ir::name(inst.op), "index {} is out of range for axis {} of size {}", as<int64_t>(index),
-                     inst.slot, inst.bits);
+          base::throw_error(ir::name_of(inst.op, inst.use), ir::bad_index(inst.use, as<int64_t>(index), inst.slot,
+                                                                          static_cast<int64_t>(inst.bits)));
         });
         break;
       case Kind::tile_zero:

@@ -11,6 +11,7 @@ class Indices {
  public:
   Indices(const ir::Call& call, int64_t axis)
       : op_(call.op),
+        use_(std::get<ir::AxisAttrs>(call.attrs).use),
         axis_(axis),
         size_(call.inputs[0].map.shape()[static_cast<size_t>(axis)]),
         input_(call.inputs[1], Input::Wanted::contiguous) {}
@@ -38,7 +39,7 @@ class Indices {
       for (int64_t i = 0; i < n; ++i) outside |= static_cast<uint64_t>(index[i]) >= size;
       for (int64_t i = 0; outside && i < n; ++i) {
         if (static_cast<uint64_t>(index[i]) >= size)
-          BadIndex{index[i], indices.axis_, indices.size_}.refuse(ir::name(indices.op_));
+          BadIndex{index[i], indices.axis_, indices.size_, indices.use_}.refuse(indices.op_);
       }
     }
 
@@ -48,6 +49,7 @@ class Indices {
 
  private:
   ir::Op op_;
+  ir::LookUp use_;
   int64_t axis_, size_;
   Input input_;
 };

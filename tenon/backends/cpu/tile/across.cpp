@@ -272,7 +272,7 @@ class AcrossProgram : public TileProgram {
       int64_t position = row_ + static_cast<int64_t>(row);
       for (size_t axis = p_.row_rank_; axis < p_.space_.size(); ++axis)
         position = position * p_.space_[axis] + (instr.per_row ? 0 : index_[axis]);
-      bad_.found(static_cast<uint32_t>(i), position, {index, instr.axis, static_cast<int64_t>(instr.bits)});
+      bad_.found(static_cast<uint32_t>(i), position, {index, instr.axis, static_cast<int64_t>(instr.bits), instr.use});
     }
 
     const AcrossProgram& p_;

@@ -52,6 +52,7 @@ struct TileInstr {
   DType index = DType::i64;  // of a gather
   int64_t stride = 0;        // of a gather: elements by which an index of 1 moves
   uint32_t axis = 0;         // of a gather: for its message
+  ir::LookUp use = ir::LookUp::of_op;
   uint32_t buffer = 0;
   uint32_t access = kNoRegister;  // which of TileCode::accesses
   uint64_t bits = 0;              // of a gather: how many there are to pick from; of random numbers: see ir::Instr

@@ -86,6 +86,7 @@ TileInstr translate(const TileSource& source, uint32_t i, uint32_t out, const Op
       made.pick = tile_pick(instr.dtype, made.index);
       made.stride = instr.stride;
       made.axis = instr.axis;
+      made.use = instr.use;
       made.loads_in_place = !is_half(instr.dtype) && number_operand(nest, i) != kNoRegister;
       break;
     case Instr::Kind::store: choose_store(nest, made, code); break;

@@ -306,7 +306,7 @@ int64_t TileWorker::index_of(const TileInstr& instr, const std::byte* indices, s
 void TileWorker::tell_bad(const TileInstr& instr, size_t element, int64_t index) {
   const auto i = static_cast<int64_t>(element);
   const int64_t position = instr.per_row ? (row_ + i) * code_.row_size : row_ * code_.row_size + tile_at_ + i;
-  bad_.found(instr.scalar, position, {index, instr.axis, static_cast<int64_t>(instr.bits)});
+  bad_.found(instr.scalar, position, {index, instr.axis, static_cast<int64_t>(instr.bits), instr.use});
 }
 
 void TileWorker::random(const TileInstr& instr, std::byte* tile, int64_t position, int64_t stride, size_t n) {
