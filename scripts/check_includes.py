@@ -18,7 +18,7 @@ from typing import NamedTuple
 # own, below the rest of ir/.
 PLAIN_IR = {
     "dtype.h", "shape.h", "data.h", "limits.h", "call.h", "view.h", "op.h", "ops.def", "attrs.h", "device_id.h",
-    "loop_nest.h",
+    "look_up.h", "loop_nest.h",
 }
 
 BACKENDS = {f"backends/{name}" for name in ("cpu", "cuda", "opencl", "vulkan", "webgpu", "reference", "null", "remote", "simulated")}
@@ -61,7 +61,7 @@ PUBLIC = {
     "tenon/base/threads.h", "tenon/base/turn.h",
     "tenon/base/small_vector.h",
     "tenon/ir/device_id.h", "tenon/ir/dtype.h", "tenon/ir/shape.h",
-    "tenon/device/lost.h", "tenon/device/memory_stats.h", "tenon/exec/stats.h",
+    "tenon/device/lost.h", "tenon/device/memory_stats.h", "tenon/device/out_of_memory.h", "tenon/exec/stats.h",
 }
 INTERNAL_TENSOR = {
     f"tenon/tensor/{name}.h" for name in (
