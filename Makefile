@@ -10,7 +10,7 @@ SHELL := /bin/bash
 SOURCES = $(shell find tenon tests examples apps bench python -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test test-drivers test-sanitizers test-all test-against-torch python docs install format lint clean
+.PHONY: help setup demo build test test-drivers test-sanitizers test-all test-against-torch python packages docs install format lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -65,6 +65,7 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@for build in release asan; do TENON_RANDOM_PROGRAMS=100000 build/$$build/bin/capture_test --gtest_brief=1 \
 	  --gtest_filter='RandomCaptures.*' || exit 1; done
 	@scripts/build_python.sh build/asan && scripts/test_python_memory.sh build/asan/python
+	@scripts/setup.sh packages && scripts/packages.sh && scripts/check_packages.sh
 
 test-against-torch: ## compare with an installed PyTorch: its operator samples, random programs; PYTHON=python-with-torch PROGRAMS=100000
 	@scripts/build_python.sh build/release
@@ -75,6 +76,11 @@ python: ## build `import tenon` for /usr/bin/python3 (build/release/python) and 
 	@scripts/setup.sh python
 	@scripts/build_python.sh build/release
 	@scripts/test_python.sh build/release/python
+
+packages: setup ## make Debian packages, a wheel, the sources and their checksums (build/packages)
+	@scripts/setup.sh python
+	@scripts/setup.sh packages
+	@scripts/packages.sh $(ARGS)
 
 docs: ## build the documentation as a site that needs no network (build/docs/html/index.html)
 	@scripts/setup.sh docs

@@ -2,8 +2,8 @@
 # Makes a release of what is checked out: release.sh VERSION [--without-tests]
 #
 # Checks that VERSION is that of CMakeLists.txt, pyproject.toml and the first entry of CHANGELOG.md, which must have a
-# date; that the work is committed and the version not tagged yet; that `.ci/run` passes. Then writes
-# build/tenon-VERSION.tar.gz with its checksum and tags the commit vVERSION. It pushes nothing.
+# date; that the work is committed and the version not tagged yet; that `.ci/run` passes. Then makes all packages, installs
+# each into a fresh Debian (which takes root) and tags the commit vVERSION. It pushes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,10 +29,9 @@ if [[ ${2:-} != --without-tests ]]; then
   .ci/run || fail "continuous integration has failures"
 fi
 
-mkdir -p build
-archive=build/tenon-$version.tar.gz
-git archive --format=tar --prefix="tenon-$version/" HEAD | gzip -n9 >"$archive"
-(cd build && sha256sum "tenon-$version.tar.gz" >"tenon-$version.tar.gz.sha256")
-tar -tzf "$archive" | grep -x "tenon-$version/CMakeLists.txt" >/dev/null || fail "$archive is not whole"
+make packages || fail "the packages cannot be made"
+if [[ ${2:-} != --without-tests ]]; then
+  scripts/check_packages.sh || fail "the packages do not work"
+fi
 git tag -a "v$version" -m "Tenon $version"
-echo "$archive, tag v$version; to publish: git push origin v$version"
+echo "build/packages, tag v$version; to publish: git push origin v$version"

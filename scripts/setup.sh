@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs the Debian packages Tenon's build needs. When all are there it only asks dpkg: instant, offline, and without
 # any rights. So every make target can call it. `setup.sh python` also installs what the Python module, its tests and its
-# notebook need, `setup.sh docs` what `make docs` needs, `setup.sh test` SwiftShader, a second Vulkan driver for CPUs, and
-# strace, with which system calls fail: without them, their tests are skipped.
+# notebook need, `setup.sh docs` what `make docs` needs, `setup.sh packages` what `make packages` needs and its check,
+# `setup.sh test` SwiftShader, a second Vulkan driver for CPUs, and strace, with which system calls fail: without them,
+# their tests are skipped.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build make pkg-config python3 libfmt-dev nlohmann-json3-dev libhwy-dev libdnnl-dev zlib1g-dev libbz2-dev libzstd-dev
@@ -14,6 +15,8 @@ packages=(g++ cmake ninja-build make pkg-config python3 libfmt-dev nlohmann-json
 
 is_needed=1
 [[ ${1:-} != test ]] || packages=(chromium-common strace) is_needed=0
+
+[[ ${1:-} != packages ]] || packages=(dpkg-dev file lintian mmdebstrap python3-venv)
 
 [[ ${1:-} != docs ]] || packages=(doxygen python3)
 
