@@ -18,7 +18,25 @@ Tensor Hardswish::forward(const Tensor& x) const { return hardswish(x); }
 Tensor Tanh::forward(const Tensor& x) const { return tanh(x); }
 Tensor Sigmoid::forward(const Tensor& x) const { return sigmoid(x); }
 Tensor Softmax::forward(const Tensor& x) const { return softmax(x, dim_); }
+Tensor ReLU6::forward(const Tensor& x) const { return relu6(x); }
+Tensor SELU::forward(const Tensor& x) const { return selu(x); }
+Tensor CELU::forward(const Tensor& x) const { return celu(x, alpha_); }
+Tensor Hardsigmoid::forward(const Tensor& x) const { return hardsigmoid(x); }
+Tensor LogSigmoid::forward(const Tensor& x) const { return logsigmoid(x); }
+Tensor Softsign::forward(const Tensor& x) const { return softsign(x); }
+Tensor Tanhshrink::forward(const Tensor& x) const { return tanhshrink(x); }
+Tensor Hardshrink::forward(const Tensor& x) const { return hardshrink(x, lambd_); }
+Tensor Softshrink::forward(const Tensor& x) const { return softshrink(x, lambd_); }
+Tensor Threshold::forward(const Tensor& x) const { return threshold(x, threshold_, value_); }
+Tensor RReLU::forward(const Tensor& x) const { return rrelu(x, lower_, upper_, is_training()); }
+Tensor GLU::forward(const Tensor& x) const { return glu(x, dim_); }
+Tensor Softmin::forward(const Tensor& x) const { return softmin(x, dim_); }
 Tensor LogSoftmax::forward(const Tensor& x) const { return log_softmax(x, dim_); }
+
+Hardtanh::Hardtanh(double least, double most) : least_(least), most_(most) {
+  if (!(most > least)) base::fail("hardtanh", "the upper limit must lie above the lower one, got {} and {}", least, most);
+}
+Tensor Hardtanh::forward(const Tensor& x) const { return hardtanh(x, least_, most_); }
 
 PReLU::PReLU(int64_t parameters, double first, const Options& options) {
   if (parameters < 1) base::fail("prelu", "takes at least one weight, got {}", parameters);

@@ -60,6 +60,102 @@ class Mish : public Layer {
   Tensor forward(const Tensor& x) const override;
 };
 
+class ReLU6 : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+};
+
+class SELU : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+};
+
+class CELU : public Layer {
+ public:
+  explicit CELU(double alpha = 1) : alpha_(alpha) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double alpha_;
+};
+
+class Hardtanh : public Layer {
+ public:
+  explicit Hardtanh(double least = -1, double most = 1);
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double least_, most_;
+};
+
+class Hardsigmoid : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+};
+
+class LogSigmoid : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+};
+
+class Softsign : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+};
+
+class Tanhshrink : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+};
+
+class Hardshrink : public Layer {
+ public:
+  explicit Hardshrink(double lambd = 0.5) : lambd_(lambd) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double lambd_;
+};
+
+class Softshrink : public Layer {
+ public:
+  explicit Softshrink(double lambd = 0.5) : lambd_(lambd) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double lambd_;
+};
+
+/// x above a threshold, else a value.
+class Threshold : public Layer {
+ public:
+  Threshold(double threshold, double value) : threshold_(threshold), value_(value) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double threshold_, value_;
+};
+
+/// In training, x below 0 is multiplied by a slope drawn for each element, else by the mean of both limits.
+class RReLU : public Layer {
+ public:
+  explicit RReLU(double lower = 1.0 / 8, double upper = 1.0 / 3) : lower_(lower), upper_(upper) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  double lower_, upper_;
+};
+
+/// The first half of a dim times the sigmoid of the second.
+class GLU : public Layer {
+ public:
+  explicit GLU(int64_t dim = -1) : dim_(dim) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  int64_t dim_;
+};
+
 class Hardswish : public Layer {
  public:
   Tensor forward(const Tensor& x) const override;
@@ -78,6 +174,15 @@ class Sigmoid : public Layer {
 class Softmax : public Layer {
  public:
   explicit Softmax(int64_t dim) : dim_(dim) {}
+  Tensor forward(const Tensor& x) const override;
+
+ private:
+  int64_t dim_;
+};
+
+class Softmin : public Layer {
+ public:
+  explicit Softmin(int64_t dim) : dim_(dim) {}
   Tensor forward(const Tensor& x) const override;
 
  private:

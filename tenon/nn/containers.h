@@ -1,4 +1,4 @@
-// Modules that own others: a chain and a list. Members are named "0", "1", ...
+// Modules that own others: a chain, a list and a dictionary. Members of the first two are named "0", "1", ...
 //
 //   nn::Sequential net;
 //   net.emplace<nn::Linear>(2, 24);
@@ -12,8 +12,11 @@
 
 #pragma once
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,6 +71,49 @@ class ModuleList : public Module {
   }
 
   std::vector<std::unique_ptr<T>> modules_;
+};
+
+/// Modules of one type by name, in the order in which they came. It is not called itself.
+template <typename T>
+class ModuleDict : public Module {
+ public:
+  ModuleDict() { mark_as_list(); }
+
+  /// Makes a module under a new name.
+  template <typename... Arguments>
+  T& emplace(const std::string& name, Arguments&&... arguments) {
+    return insert(name, std::make_unique<T>(std::forward<Arguments>(arguments)...));
+  }
+  T& insert(const std::string& name, std::unique_ptr<T> module) {
+    if (!module) base::fail("module_dict", "there is no module to add");
+    register_module(name, *module);
+    modules_.emplace_back(name, std::move(module));
+    return *modules_.back().second;
+  }
+
+  size_t size() const { return modules_.size(); }
+  bool contains(std::string_view name) const { return found(name) != modules_.end(); }
+  T& operator[](std::string_view name) { return *required(name); }
+  const T& operator[](std::string_view name) const { return *required(name); }
+  std::vector<std::string> keys() const {
+    std::vector<std::string> names;
+    for (const auto& [name, module] : modules_) names.push_back(name);
+    return names;
+  }
+
+  std::string type_name() const override { return "ModuleDict"; }
+
+ private:
+  auto found(std::string_view name) const {
+    return std::find_if(modules_.begin(), modules_.end(), [&](const auto& one) { return one.first == name; });
+  }
+  T* required(std::string_view name) const {
+    const auto at = found(name);
+    if (at == modules_.end()) base::fail("module_dict", "there is no module {}", name);
+    return at->second.get();
+  }
+
+  std::vector<std::pair<std::string, std::unique_ptr<T>>> modules_;
 };
 
 /// Layers, each applied to the result of the one before.

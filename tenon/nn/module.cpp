@@ -103,6 +103,45 @@ auto named_as(std::vector<T>& list, const std::string& name) {
 
 }  // namespace
 
+struct Module::Hooks {
+  template <typename F>
+  struct Entry {
+    std::shared_ptr<bool> is_on;
+    F call;
+  };
+  std::vector<Entry<PreHook>> before;
+  std::vector<Entry<Hook>> after;
+
+  template <typename F>
+  static HookHandle add(std::vector<Entry<F>>& to, F hook) {
+    if (!hook) fail("module", "there is no hook to register");
+    to.push_back({std::make_shared<bool>(true), std::move(hook)});
+    return HookHandle(to.back().is_on);
+  }
+  // A hook may remove itself or register others.
+  template <typename F, typename... Arguments>
+  static void call(const std::vector<Entry<F>>& hooks, const Arguments&... arguments) {
+    for (const Entry<F>& one : std::vector(hooks)) {
+      if (*one.is_on) one.call(arguments...);
+    }
+  }
+};
+
+Module::Hooks& Module::hooks() {
+  if (!hooks_) hooks_ = std::make_shared<Hooks>();
+  return *hooks_;
+}
+
+HookHandle Module::register_forward_pre_hook(PreHook hook) { return Hooks::add(hooks().before, std::move(hook)); }
+HookHandle Module::register_forward_hook(Hook hook) { return Hooks::add(hooks().after, std::move(hook)); }
+
+void Module::call_hooks(const std::vector<Tensor>& arguments) const {
+  if (hooks_) Hooks::call(hooks_->before, *this, arguments);
+}
+void Module::call_hooks(const std::vector<Tensor>& arguments, const std::vector<Tensor>& results) const {
+  if (hooks_) Hooks::call(hooks_->after, *this, arguments, results);
+}
+
 void Module::require_new_name(std::string_view op, const std::string& name) const {
   if (name.empty()) fail(op, "a name cannot be empty");
   if (name.find('.') != std::string::npos) fail(op, "the name \"{}\" contains a dot, which separates names", name);

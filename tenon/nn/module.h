@@ -110,6 +110,17 @@ class Module {
   /// The number of elements of all parameters; with `trainable`, of those that require grad.
   int64_t count_parameters(bool trainable = false) const;
 
+  /// Called before every call of the module, with its tensors, or behind it, with what it gives: to look at, to count,
+  /// to keep. The handle removes it again.
+  using PreHook = std::function<void(const Module& module, const std::vector<Tensor>& arguments)>;
+  using Hook = std::function<void(const Module& module, const std::vector<Tensor>& arguments,
+                                  const std::vector<Tensor>& results)>;
+  HookHandle register_forward_pre_hook(PreHook hook);
+  HookHandle register_forward_hook(Hook hook);
+  bool has_hooks() const { return hooks_ != nullptr; }
+  void call_hooks(const std::vector<Tensor>& arguments) const;
+  void call_hooks(const std::vector<Tensor>& arguments, const std::vector<Tensor>& results) const;
+
   /// What summary() calls it: the name of the class unless overridden.
   virtual std::string type_name() const;
   /// The name its parent gave it, or that of set_name().
@@ -165,6 +176,10 @@ class Module {
 
   std::shared_ptr<Label> label_ = std::make_shared<Label>();
   std::shared_ptr<bool> training_ = std::make_shared<bool>(true);  // captured functions look at it
+  struct Hooks;
+  Hooks& hooks();
+
+  std::shared_ptr<Hooks> hooks_;  // null where nobody has registered one
   std::vector<Entry> tensors_;
   std::shared_ptr<std::vector<Tensor*>> members_ =
       std::make_shared<std::vector<Tensor*>>();  // of the entries; outlives them
@@ -214,25 +229,30 @@ void collect_tensors(const std::pair<A, B>& both, std::vector<Tensor>& into) {
   collect_tensors(both.second, into);
 }
 
-/// Calls a module's forward() under its name, and under the eyes of an observer where there is one.
+/// Calls a module's forward() under its name, between its hooks, and under the eyes of an observer where there is one.
 template <typename Forward, typename... Arguments>
 decltype(auto) called(const Module& module, Forward&& forward, const Arguments&... arguments) {
   const CallScope scope(module);
   CallObserver* observer = CallObserver::current();
-  if (!observer) return forward();
+  if (!observer && !module.has_hooks()) return forward();
   const auto collect = [](const auto& value, std::vector<Tensor>& into) {
     if constexpr (requires { collect_tensors(value, into); }) collect_tensors(value, into);
   };
   std::vector<Tensor> given, made;
   (collect(arguments, given), ...);
-  observer->enter(module, given);
+  if (observer) observer->enter(module, given);
+  module.call_hooks(given);
+  const auto leave = [&] {
+    if (observer) observer->leave(module, made);
+    module.call_hooks(given, made);
+  };
   if constexpr (std::is_void_v<decltype(forward())>) {
     forward();
-    observer->leave(module, made);
+    leave();
   } else {
     decltype(auto) result = forward();
     collect(result, made);
-    observer->leave(module, made);
+    leave();
     return result;
   }
 }

@@ -240,6 +240,38 @@ void BatchNorm3d::check(const Tensor& x) const {
     fail("batch_norm3d", "takes (batch, channels, depth, height, width), got {}", ir::to_string(x.shape()));
 }
 
+InstanceNorm::InstanceNorm(std::string_view op, int64_t dims, int64_t channels, const InstanceNormOptions& options)
+    : op_(op), dims_(dims), channels_(channels), options_(options) {
+  if (channels < 1) fail(op_, "the number of channels must be positive, got {}", channels);
+  if (!(options.eps >= 0)) fail(op_, "eps cannot be negative, got {}", options.eps);
+  if (options.affine) {
+    weight = ones({channels}, options.options);
+    bias = zeros({channels}, options.options);
+  }
+  if (options.track_running_stats) {
+    running_mean = zeros({channels}, options.options);
+    running_var = ones({channels}, options.options);
+    num_batches_tracked = zeros({}, Options(DType::i64, options.options.device));
+  }
+  register_parameter("weight", weight);
+  register_parameter("bias", bias);
+  register_buffer("running_mean", running_mean);
+  register_buffer("running_var", running_var);
+  register_buffer("num_batches_tracked", num_batches_tracked);
+}
+
+Tensor InstanceNorm::forward(const Tensor& given) const {
+  const bool is_single = given.dim() == dims_ + 1;
+  if (!is_single && given.dim() != dims_ + 2)
+    fail(op_, "takes (batch, channels, ...) or (channels, ...) with {} dims of places, got {}", dims_,
+         ir::to_string(given.shape()));
+  const Tensor x = is_single ? given.unsqueeze(0) : given;
+  if (x.size(1) != channels_) fail(op_, "takes {} channels, got {}", channels_, ir::to_string(given.shape()));
+  const bool by_input = is_training() || !running_mean.defined();
+  const Tensor y = instance_norm(x, running_mean, running_var, weight, bias, by_input, options_.momentum, options_.eps);
+  return is_single ? y.squeeze(0) : y;
+}
+
 GroupNorm::GroupNorm(int64_t groups, int64_t channels, double eps, bool affine, const Options& options)
     : groups_(groups), eps_(eps) {
   if (groups < 1 || channels < 1 || channels % groups != 0)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "tenon/nn/module.h"
 #include "tenon/tensor/creation.h"
@@ -87,6 +88,47 @@ class BatchNorm3d : public BatchNorm {
 
  protected:
   void check(const Tensor& x) const override;
+};
+
+struct InstanceNormOptions {
+  double eps = 1e-5, momentum = 0.1;
+  bool affine = false;               // has weight and bias
+  bool track_running_stats = false;  // evaluation goes by running statistics
+  Options options = {};
+};
+
+/// What InstanceNorm1d, InstanceNorm2d and InstanceNorm3d share: mean 0 and variance 1 over every channel of every
+/// sample, of (batch, channels, ...) or (channels, ...).
+class InstanceNorm : public Layer {
+ public:
+  Tensor forward(const Tensor& x) const override;
+
+  Tensor weight, bias;                                    // (channels,); undefined where left out
+  Tensor running_mean, running_var, num_batches_tracked;  // part of state dicts; undefined where left out
+
+ protected:
+  InstanceNorm(std::string_view op, int64_t dims, int64_t channels, const InstanceNormOptions& options);
+
+ private:
+  std::string op_;
+  int64_t dims_, channels_;
+  InstanceNormOptions options_;
+};
+
+class InstanceNorm1d : public InstanceNorm {
+ public:
+  explicit InstanceNorm1d(int64_t channels, const InstanceNormOptions& options = {})
+      : InstanceNorm("instance_norm1d", 1, channels, options) {}
+};
+class InstanceNorm2d : public InstanceNorm {
+ public:
+  explicit InstanceNorm2d(int64_t channels, const InstanceNormOptions& options = {})
+      : InstanceNorm("instance_norm2d", 2, channels, options) {}
+};
+class InstanceNorm3d : public InstanceNorm {
+ public:
+  explicit InstanceNorm3d(int64_t channels, const InstanceNormOptions& options = {})
+      : InstanceNorm("instance_norm3d", 3, channels, options) {}
 };
 
 class GroupNorm : public Layer {

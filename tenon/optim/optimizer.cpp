@@ -668,6 +668,14 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double most) {
   return norm;
 }
 
+void clip_grad_value_(const std::vector<Tensor>& parameters, double most) {
+  if (!(most >= 0)) base::fail("clip_grad_value_", "the largest value cannot be negative, got {}", most);
+  const NoGrad updating;
+  for (Tensor p : parameters) {
+    if (p.grad().defined()) p.set_grad(clamp(p.grad(), -most, most));
+  }
+}
+
 Tensor total_norm(const std::vector<Tensor>& tensors, double p) {
   const NoGrad looking;
   std::vector<Tensor> norms;

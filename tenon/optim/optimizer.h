@@ -230,6 +230,8 @@ class Optimizer {
 /// Scales all gradients so that their norm together is at most `most`, and returns what it was. Optimizer's own method
 /// does the same in fewer kernels.
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double most);
+/// Cuts every element of all gradients to -most..most.
+void clip_grad_value_(const std::vector<Tensor>& parameters, double most);
 /// The p-norm of all elements of several tensors together; p may be infinity.
 Tensor total_norm(const std::vector<Tensor>& tensors, double p = 2);
 /// Scales all gradients as if their norm together were `total`, so that it is at most `most`.

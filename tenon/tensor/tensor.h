@@ -48,6 +48,7 @@ struct Device {
   Device(const char* name) : Device(std::string_view(name)) {}  // NOLINT
   std::string name() const { return id.name; }
   friend bool operator==(const Device& a, const Device& b) { return a.id == b.id; }
+  friend std::ostream& operator<<(std::ostream& out, const Device& device);
 };
 
 /// The devices that are there, without those that are for tests alone.
@@ -702,6 +703,9 @@ class Operand {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 std::ostream& operator<<(std::ostream& out, DType dtype);
+namespace base {  // where Dims lies
+std::ostream& operator<<(std::ostream& out, const Dims& sizes);
+}
 
 /// Starts computing all of these in one plan; reading them waits for it.
 void eval(std::span<const Tensor> tensors);

@@ -149,5 +149,7 @@ std::string Tensor::to_string() const {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) { return out << tensor.to_string(); }
 std::ostream& operator<<(std::ostream& out, DType dtype) { return out << name(dtype); }
+std::ostream& operator<<(std::ostream& out, const Device& device) { return out << device.name(); }
+std::ostream& base::operator<<(std::ostream& out, const Dims& sizes) { return out << ir::to_string(sizes); }
 
 }  // namespace tenon
