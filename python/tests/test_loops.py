@@ -137,6 +137,68 @@ class Unread(unittest.TestCase):
             self.assertLess(tenon.memory_allocated() - before, 1 << 20)
         return losses
 
+    def losses_that_are_read(self, net, state, reads, takes_sequences=True):
+        """Of a loop that trains nothing: its state is cut from its history at the beginning of every step."""
+        x = tenon.rand(*((6, 3, 8) if takes_sequences else (3, 8)))
+        losses, held, early = [], [], 0
+        for i in range(STEPS):
+            state = tuple(v.detach() for v in state)
+            if reads:
+                for v in state:
+                    v.tolist()
+            given = state if len(state) > 1 else state[0]
+            if takes_sequences:
+                read, given = net(x, given)
+            else:
+                given = net(x, given)
+                read = given[0] if isinstance(given, tuple) else given
+            state = given if isinstance(given, tuple) else (given,)
+            losses.append((read ** 2).mean().item())
+            held.append(tenon.memory_allocated())
+            if i == STEPS // 4:
+                early = resident()
+        self.assertEqual(set(held[10:]), {held[10]})
+        self.assertLess(resident() - early, 32 << 20)
+        return losses
+
+    def test_states_of_layers_are_computed_with_the_loss(self):
+        nets = [(nn.LSTM(8, 16, 2), 2, True), (nn.GRU(8, 16, 2), 1, True), (nn.RNN(8, 16, 2), 1, True),
+                (nn.LSTMCell(8, 16), 2, False), (nn.GRUCell(8, 16), 1, False)]
+        for net, states, takes_sequences in nets:
+            with self.subTest(net):
+                shape = (2, 3, 16) if takes_sequences else (3, 16)
+                losses = []
+                for reads in (False, True):
+                    tenon.manual_seed(3)
+                    zeros = tuple(tenon.zeros(*shape) for _ in range(states))
+                    losses.append(self.losses_that_are_read(net, zeros, reads, takes_sequences))
+                self.assertEqual(*losses)
+
+    def test_a_state_beside_the_loss(self):
+        for with_gradients in (True, False):
+            weight, x = (tenon.rand(16, 16) / 16).requires_grad_(with_gradients), tenon.rand(4, 16)
+            state, other, held, read = tenon.zeros(4, 16), tenon.zeros(4, 16), [], []
+            for _ in range(STEPS):
+                state, other = state.detach(), other.detach()
+                loss = (state @ weight).sum()
+                state = (state @ weight + x).tanh()
+                other = other * 0.5 + state
+                read.append(loss.item())
+                held.append(tenon.memory_allocated())
+            self.assertEqual(set(held[10:]), {held[10]})
+            self.assertGreater(read[-1], read[1])
+
+    def test_graphs_that_all_differ(self):
+        x, late = tenon.full((64,), 0.75), 0
+        for i in range(STEPS):
+            y, wanted = x, 0.75
+            for bit in range(15):
+                y, wanted = (y + x, wanted + 0.75) if i >> bit & 1 else (y * x, wanted * 0.75)
+            self.assertAlmostEqual(y[i % 64].item() / wanted, 1, 5)
+            if i == STEPS * 3 // 5:
+                late = resident()
+        self.assertLess(resident() - late, 32 << 20)
+
     def test_a_carried_state(self):
         self.assertEqual(self.losses_with_a_carried_state(False), self.losses_with_a_carried_state(True))
 

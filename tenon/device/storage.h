@@ -28,6 +28,10 @@ class Storage : public ir::Data {
   uint64_t version() const { return version_; }
   void set_version(uint64_t version) { version_ = version; }
 
+  /// Whether a loop has carried what lies in it from one of its steps to the next: see exec::add_unread().
+  bool is_carried() const { return is_carried_; }
+  void note_carried() { is_carried_ = true; }
+
   /// Another storage takes over the memory, and this one gets memory of its own, which is not filled.
   std::shared_ptr<Storage> give_address_away();
 
@@ -56,7 +60,7 @@ class Storage : public ir::Data {
   uint64_t id_, version_;
   Ticket ready_;
   Ticket beneath_;  // when what is overwritten was there
-  bool overwrites_ = false;
+  bool overwrites_ = false, is_carried_ = false;
   std::shared_ptr<Storage> before_;  // until the new value is known to be there
   std::atomic<long> pins_{0};
   std::weak_ptr<struct Seat> seat_;  // what pins hold

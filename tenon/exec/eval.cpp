@@ -8,19 +8,17 @@
 #include <cstring>
 
 #include "tenon/base/error.h"
-#include "tenon/base/mapped.h"
 #include "tenon/base/nan_check.h"
 #include "tenon/base/turn.h"
-#include "tenon/device/host_memory.h"
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
+#include "tenon/exec/beside.h"
 #include "tenon/exec/capture.h"
 #include "tenon/exec/check_nan.h"
 #include "tenon/exec/engine.h"
 #include "tenon/exec/log.h"
 #include "tenon/exec/overwrite.h"
 #include "tenon/ir/build.h"
-#include "tenon/ir/decompose.h"
 #include "tenon/ir/topology.h"
 #include "tenon/ir/walk.h"
 
@@ -109,138 +107,6 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
   all.stats.launches += executable.launches.size();
 }
 
-bool is_waiting_copy(const Node& node) { return node.op() == Op::copy && !node.evaluated(); }
-
-// Stores that need something that is computed now join in, or it would be computed again for them: a step that reads
-// its loss updates its weights and moments as well. So do those that have grown long: a sum of losses that is written
-// in place and read after an epoch would be looked through in every step. Those that wait for another device do not.
-bool add_pending(std::vector<Value>& values, const std::vector<ir::NodeRef>& order, std::span<const Value> pending) {
-  std::vector<Value> waiting;
-  for (const Value& store : pending) {
-    const bool may_join = !store.node->evaluated() && !store.node->waits_alone();
-    if (may_join && store.device() == values[0].device()) waiting.push_back(store);
-  }
-  if (waiting.empty()) return false;
-  base::FlatSet<const Node*> shares;
-  for (const ir::NodeRef& node : order) {
-    const bool is_work = node->op() != Op::constant && node->info().kind != ir::Kind::movement;
-    if (!node->evaluated() && is_work) shares.insert(node.get());
-  }
-  base::FlatSet<const Node*> elsewhere;
-  for (const ir::NodeRef& node : ir::order_of_evaluation(waiting)) {
-    if (node->evaluated()) continue;
-    const auto inputs = node->inputs();
-    const auto reads_any_of = [&](const base::FlatSet<const Node*>& nodes) {
-      return std::any_of(inputs.begin(), inputs.end(),
-                         [&](const Value& input) { return nodes.contains(input.node.get()); });
-    };
-    if (reads_any_of(shares)) shares.insert(node.get());
-    if (is_waiting_copy(*node) || (elsewhere.size() > 0 && reads_any_of(elsewhere))) elsewhere.insert(node.get());
-  }
-  constexpr uint32_t kLong = 64;
-  const size_t before = values.size();
-  for (const Value& store : waiting) {
-    const bool joins = shares.contains(store.node.get()) || store.node->depth() >= kLong;
-    if (joins && !elsewhere.contains(store.node.get())) values.push_back(store);
-  }
-  return values.size() > before;
-}
-
-// Memory of states whose content these nodes replace, and the bytes of each.
-using States = base::FlatMap<const ir::Data*, size_t>;
-States replaced_states(const std::vector<ir::NodeRef>& order) {
-  States states;
-  for (const ir::NodeRef& node : order) {
-    if (node->op() == Op::store && !node->evaluated() && node->input(0).node->evaluated())
-      states.emplace(node->input(0).node->data().get(), bytes_of(node->type()));
-  }
-  return states;
-}
-
-// Without references to the states when this returns: who alone has one may be overwritten.
-std::vector<Value> unread_beside(const std::vector<ir::NodeRef>& order, const Unread& unread) {
-  std::vector<ir::DataRef> replaced;
-  for (const ir::NodeRef& node : order) {
-    if (node->op() == Op::store && !node->evaluated() && node->input(0).node->evaluated())
-      replaced.push_back(node->input(0).node->data());
-  }
-  return unread(replaced);
-}
-
-// Values that tensors hold and nobody has read would keep the old content of a state in memory: the loss of every step
-// all the weights of its step. They are computed with what replaces it, unless they are larger and no gradients are
-// about: then the old content is the lesser burden. So are those that keep a history although no gradient can be asked
-// of them, and long sums.
-bool add_unread(std::vector<Value>& values, const std::vector<ir::NodeRef>& order, const States& replaced,
-                const std::vector<Value>& unread) {
-  std::vector<Value> waiting;
-  for (const Value& value : unread) {
-    const bool may_join = !value.node->waits_alone() && !reads_a_part(value) && !value.node->reads_shared();
-    if (may_join && value.device() == values[0].device()) waiting.push_back(value);
-  }
-  if (waiting.empty()) return false;
-  base::FlatSet<const Node*> carried_out, reads_old, reads_history, is_trained, elsewhere;
-  size_t bytes_replaced = 0;
-  for (const auto& [memory, bytes] : replaced) bytes_replaced += bytes;
-  for (const ir::NodeRef& node : order) {
-    if (node->op() == Op::store) carried_out.insert(node.get());
-  }
-  for (const ir::NodeRef& node : ir::order_of_evaluation(waiting)) {
-    if (node->evaluated()) {
-      if (replaced.contains(node->data().get())) reads_old.insert(node.get());
-      if (node->needs_grad()) reads_history.insert(node.get());
-      continue;
-    }
-    if (is_waiting_copy(*node)) elsewhere.insert(node.get());
-    if (node->needs_grad()) is_trained.insert(node.get());
-    if (carried_out.contains(node.get())) continue;  // whoever reads it reads the new content
-    for (const Value& input : node->inputs()) {
-      const Node* below = input.node.get();
-      if (reads_old.contains(below)) reads_old.insert(node.get());
-      if (reads_history.contains(below)) reads_history.insert(node.get());
-      if (is_trained.contains(below)) is_trained.insert(node.get());
-      if (elsewhere.contains(below)) elsewhere.insert(node.get());
-    }
-  }
-  constexpr uint32_t kLong = 64;
-  base::FlatSet<const Node*> wanted;
-  for (const Value& value : values) wanted.insert(ir::base_node(value));
-  const size_t before = values.size();
-  for (const Value& value : waiting) {
-    const Node* node = value.node.get();
-    const bool holds_history = !value.needs_grad() && reads_history.contains(node);
-    const Value& base = ir::base_of(value);
-    const bool is_worth_it = is_trained.contains(node) || bytes_of(base.type()) <= bytes_replaced;
-    const bool joins = (reads_old.contains(node) && is_worth_it) || holds_history || node->depth() >= kLong;
-    if (joins && !elsewhere.contains(node) && !base.node->evaluated() && wanted.insert(base.node.get()))
-      values.push_back(base);
-  }
-  return values.size() > before;
-}
-
-// What was computed twice on the way to other values, and is wanted once more for a new one, is kept: a loop that
-// carries a state and reads only what follows from it would begin at its first step in every step. What numpy may
-// write is not: it has the value of the moment in which it is read.
-void keep_recomputed(std::vector<Value>& values, const std::vector<ir::NodeRef>& order) {
-  constexpr uint32_t kOften = 2;
-  base::FlatSet<const Node*> often;
-  for (const ir::NodeRef& node : order) {
-    const bool is_work = node->op() != Op::constant && node->op() != Op::store && node->results() == 1;
-    if (node->times_computed() >= kOften && !node->evaluated() && is_work && !node->reads_shared())
-      often.insert(node.get());
-  }
-  if (often.size() == 0) return;
-  for (const ir::NodeRef& node : order) {
-    if (node->evaluated()) continue;
-    for (const Value& input : node->inputs()) {
-      const Value& base = ir::base_of(input);
-      const bool is_wanted = often.contains(base.node.get()) && base.node->times_computed() > node->times_computed();
-      if (is_wanted && base.device() == values[0].device() && std::ranges::find(values, base) == values.end())
-        values.push_back(base);
-    }
-  }
-}
-
 // Writes that cannot fail are carried out before what may: a bad index that somebody reads by takes nothing back that
 // was written before. What is asked for together fails together.
 std::vector<Value> sound_writes(const std::vector<Value>& asked, const std::vector<ir::NodeRef>& order,
@@ -290,10 +156,9 @@ void eval_together(std::vector<Value> values, ir::EvaluationOrder order, bool ca
   const size_t asked = values.size();
   const auto added_since = [&](size_t count) { return std::span<const Value>(values).subspan(count); };
   if (add_pending(values, order.nodes(), pending)) order.add(added_since(asked));
-  const States replaced = unread ? replaced_states(order.nodes()) : States();
   const size_t before = values.size();
-  if (replaced.size() > 0 && add_unread(values, order.nodes(), replaced, unread_beside(order.nodes(), unread)))
-    order.add(added_since(before));
+  const size_t carried = add_unread(values, order.nodes(), unread), carried_end = values.size();
+  if (carried_end > before) order.add(added_since(before));
   joined.assign(values.begin() + static_cast<std::ptrdiff_t>(asked), values.end());
   keep_recomputed(values, order.nodes());
   const auto free_states = overwritable(values, order.nodes());
@@ -301,6 +166,10 @@ void eval_together(std::vector<Value> values, ir::EvaluationOrder order, bool ca
   if (base::checks_nan()) check_for_nan(graph, target, engine().programs);
   const auto executable = engine().plans.get(graph, target, engine().programs);
   run(*executable, graph, target, caller_waits, start);
+  for (size_t i = carried_end - carried; i < carried_end; ++i) {
+    const Node& node = *graph.outputs()[i].node;
+    for (size_t result = 0; result < node.results(); ++result) device::storage_of(node.data(result))->note_carried();
+  }
   for (const ir::NodeRef& node : graph.nodes()) {
     if (!node->evaluated()) node->note_computed();
   }
@@ -371,68 +240,6 @@ void eval(std::span<const Value> values, bool caller_waits, std::span<const Valu
     if (!waiting.empty()) order = {};  // of values on other devices, too
     eval_on_one_device(batch, std::exchange(order, {}), caller_waits, pending, unread, joined);
   }
-}
-
-namespace {
-
-// Room for a value on the host, made when the value is there: until then nobody knows that there is room for it at all.
-std::vector<std::byte> host_copy_of(const ir::Type& type) {
-  constexpr size_t kLarge = size_t{64} << 20;
-  const size_t bytes = bytes_of(type);
-  const std::optional<size_t> left = bytes >= kLarge ? device::host_memory_left() : std::nullopt;
-  if (left && bytes > *left)
-    base::fail("memory", "{} bytes are to be read, but the host has {} available", bytes, *left);
-  return std::vector<std::byte>(bytes);
-}
-
-}  // namespace
-
-bool reads_a_part(const Value& value) {
-  constexpr size_t kHuge = size_t{1} << 30, kSmallPart = 8;
-  const Value base = ir::base_of(value);
-  const size_t whole = bytes_of(base.type());
-  return !base.node->evaluated() && whole >= kHuge && bytes_of(value.type()) <= whole / kSmallPart;
-}
-
-std::vector<std::byte> read(const Value& whole) {
-  const Value value = reads_a_part(whole) ? ir::decompose(Op::contiguous, {&whole, 1}, ir::NoAttrs())[0] : whole;
-  StorageRef storage;
-  uint64_t version = 0;
-  eval({&value, 1}, true);
-  {
-    std::lock_guard lock(engine().mutex);
-    ir::Seen seen = ir::look_through(value);
-    if (!seen.map.is_contiguous()) {
-      const Value packed = ir::contiguous(value);
-      eval({&packed, 1}, true);
-      seen = ir::look_through(packed);
-    }
-    storage = device::storage_of(seen.base.node->data(seen.base.index));
-    version = storage->version();
-    engine().stats.bytes_downloaded += bytes_of(value.type());
-    // A number that lies before us needs no command. With the lock held nobody overwrites it.
-    constexpr size_t kSmall = 4096;
-    if (storage->buffer().host && bytes_of(value.type()) <= kSmall && storage->is_there()) {
-      storage->wait();  // which returns or throws at once
-      const std::byte* from = storage->buffer().host;
-      std::vector<std::byte> bytes(from, from + bytes_of(value.type()));
-      base::require_whole_maps();  // after the copy: what a file that was cut gives is zeros
-      log_read(bytes);
-      return bytes;
-    }
-  }
-  storage->wait();  // outside of the lock: others may go on
-  std::vector<std::byte> bytes = host_copy_of(value.type());
-  Device& source = storage->device();
-  std::unique_lock lock(engine().mutex);
-  const device::Command command =  // it may have moved meanwhile
-      device::Download{{storage->buffer(), 0, bytes.size(), version}, bytes};
-  const Ticket ticket = source.send({&command, 1}, true);
-  lock.unlock();
-  source.wait(ticket);
-  base::require_whole_maps();  // weights may lie in a file that somebody has cut meanwhile
-  log_read(bytes);
-  return bytes;
 }
 
 void wait_for(const Value& value) {

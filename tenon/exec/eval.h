@@ -18,7 +18,8 @@ namespace tenon::exec {
 /// `pending`, stores that nobody has asked for yet, those that share work with the values are carried out too; where
 /// they cannot be, the values are computed without them. If those fail as well, `joined`, if given, names the stores.
 /// Where states are replaced, the values that `unread` gives and that would keep their old content in memory are
-/// computed too. It is given the memory of the old content, and called with the executor's lock held.
+/// computed too; so are those that are made of a state that a loop carries from step to step. It is given the memory of
+/// the old content, and called with the executor's lock held.
 using Unread = std::function<std::vector<ir::Value>(std::span<const ir::DataRef> replaced)>;
 void eval(std::span<const ir::Value> values, bool caller_waits = false, std::span<const ir::Value> pending = {},
           std::vector<ir::Value>* joined = nullptr, const Unread& unread = {});
@@ -41,6 +42,10 @@ ir::DataRef memory_of(const ir::Value& value);
 
 /// Whether a value is a small part of a huge one that is not there yet: reading it computes that part alone.
 bool reads_a_part(const ir::Value& value);
+
+/// Copies the elements of a value in row-major order, if it is computed and lies where the host reads it; else gives
+/// false.
+bool read_at_once(const ir::Value& value, std::span<std::byte> to);
 
 /// The bytes of a value in row-major order, computing it first if need be.
 std::vector<std::byte> read(const ir::Value& value);

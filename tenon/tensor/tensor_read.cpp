@@ -5,8 +5,10 @@
 #include <ostream>
 
 #include "tenon/exec/eval.h"
+#include "tenon/ir/walk.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/format.h"
+#include "tenon/tensor/host_read.h"
 #include "tenon/tensor/kept_graphs.h"
 #include "tenon/tensor/pending_writes.h"
 #include "tenon/tensor/record.h"
@@ -31,10 +33,11 @@ void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
     return;
   }
   std::vector<ir::Value> joined;
-  bool replaces_states = false;
+  bool replaces_states = false, others_join = false;
   const auto unread_values = [&](std::span<const ir::DataRef> replaced) {
-    replaces_states = true;
-    kept_graphs::note_replaced(replaced);
+    others_join = true;
+    replaces_states = replaces_states || !replaced.empty();
+    if (!replaced.empty()) kept_graphs::note_replaced(replaced);
     return unread::values();
   };
   try {
@@ -46,9 +49,8 @@ void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
     throw;
   }
   for (const Tensor& tensor : tensors) forget_how_made(*impl_of(tensor));
-  if (!replaces_states) return;
-  unread::forget_histories();
-  kept_graphs::bound();
+  if (others_join) unread::forget_histories();
+  if (replaces_states) kept_graphs::bound();
 }
 
 }  // namespace
@@ -124,6 +126,19 @@ std::vector<std::byte> Tensor::bytes_as(DType wanted) const {
   if (numel() <= kFew && wanted != DType::boolean && holds_all(wanted, dtype()))
     return converted(to_bytes(), dtype(), wanted);
   return read_as(wanted).to_bytes();
+}
+
+// What has its history still is read by way of eval_all(), which drops it.
+bool read_at_once(const Tensor& tensor, std::span<std::byte> to) {
+  if (Trace::current()) return false;
+  const ir::Value value = value_of(tensor);
+  if (!value.needs_grad() && ir::base_of(value).node->op() != ir::Op::buffer) return false;
+  try {
+    return exec::read_at_once(value, to);
+  } catch (const Error&) {
+    pending_writes::undo_replaced();
+    throw;
+  }
 }
 
 std::vector<std::byte> Tensor::to_bytes() const {

@@ -406,6 +406,107 @@ TEST(Growth, ACarriedStateIsComputedWithItsStep) {
   EXPECT_EQ(losses, losses_of(true));
 }
 
+// What steps of a loop take, of which each hands its states, cut from their history, to the next and reads its loss.
+struct Steps {
+  std::vector<float> losses;
+  std::vector<size_t> nodes, bytes, launches;  // after and of each step
+  size_t early = 0;                            // resident
+
+  template <typename F>
+  Steps(std::vector<Tensor> states, bool evaluates, const F& step) {
+    const int count = steps_of_unread_training();
+    for (int i = 0; i < count; ++i) {
+      if (i == count / 4) early = resident_bytes();
+      const size_t before = stats().launches;
+      for (Tensor& state : states) state = state.detach();
+      if (evaluates) eval(states);
+      losses.push_back(step(states).template item<float>());
+      nodes.push_back(ir::live_nodes());
+      bytes.push_back(memory_stats().live_bytes);
+      launches.push_back(stats().launches - before);
+    }
+  }
+  static bool levels_off(const std::vector<size_t>& each) {
+    return std::all_of(each.begin() + 10, each.end(), [&](size_t one) { return one == each[10]; });
+  }
+};
+
+template <typename F>
+void expect_the_same_of_every_step(const std::vector<Tensor>& states, const F& step) {
+  const Steps steps(states, false, step);
+  EXPECT_LT(resident_bytes(), steps.early + (size_t{32} << 20));
+  EXPECT_TRUE(Steps::levels_off(steps.nodes)) << steps.nodes.front() << " to " << steps.nodes.back();
+  EXPECT_TRUE(Steps::levels_off(steps.bytes)) << steps.bytes.front() << " to " << steps.bytes.back();
+  EXPECT_TRUE(Steps::levels_off(steps.launches)) << steps.launches.front() << " to " << steps.launches.back();
+  const Steps evaluated(states, true, step);
+  EXPECT_EQ(steps.losses, evaluated.losses);
+  EXPECT_LE(steps.launches.back(), evaluated.launches.back());
+}
+
+TEST(Growth, DetachedStatesOfALayerAreComputedWithTheLoss) {
+  const Tensor x = rand({5, 3, 8}).eval();
+  const nn::LSTM lstm(8, 16, {.layers = 2});
+  expect_the_same_of_every_step({zeros({2, 3, 16}), zeros({2, 3, 16})}, [&](std::vector<Tensor>& states) {
+    const auto [read, next] = lstm(x, {states[0], states[1]});
+    states = {next.h, next.c};
+    return square(read).mean();
+  });
+  const nn::GRU gru(8, 16);
+  expect_the_same_of_every_step({zeros({1, 3, 16})}, [&](std::vector<Tensor>& states) {
+    const auto [read, next] = gru(x, {states[0], {}});
+    states = {next.h};
+    return square(read).mean();
+  });
+}
+
+TEST(Growth, DetachedStatesOfOperationsAreComputedWithTheLoss) {
+  const Tensor x = rand({4, 8}).eval(), weight = (randn({16, 32}) * 0.2).eval().requires_grad_();
+  expect_the_same_of_every_step({zeros({4, 8}), zeros({4, 8})}, [&](std::vector<Tensor>& states) {
+    Tensor loss = zeros({});
+    for (int t = 0; t < 4; ++t) {
+      const std::vector<Tensor> gates = chunk(matmul(cat({x, states[0]}, 1), weight), 4, 1);
+      states[1] = sigmoid(gates[0]) * states[1] + sigmoid(gates[1]) * tanh(gates[2]);
+      states[0] = sigmoid(gates[3]) * tanh(states[1]);
+      loss = loss + states[0].sum();
+    }
+    return loss;
+  });
+}
+
+// The loss is made of the old state alone; nothing asks for gradients in the second loop.
+TEST(Growth, DetachedStatesBesideTheLossAreComputedWithIt) {
+  for (const bool is_trained : {true, false}) {
+    const Tensor x = rand({4, 8}).eval(), weight = (randn({8, 8}) * 0.2).eval().requires_grad_(is_trained);
+    expect_the_same_of_every_step({zeros({4, 8}), zeros({4, 8})}, [&](std::vector<Tensor>& states) {
+      Tensor loss = (matmul(states[0], weight) * x).sum();
+      states[0] = tanh(matmul(states[0], weight) + x);
+      states[1] = states[1] * 0.9 + states[0];
+      return loss;
+    });
+  }
+}
+
+// Every step is a program of its own. Caches of plans and kernels drop what was used least lately.
+TEST(Growth, GraphsThatAllDifferKeepFewPlans) {
+  const Tensor x = full({64}, 0.75).clone().eval();
+  const int steps = steps_of_unread_training();
+  const size_t plans = stats().plan_misses;
+  size_t late = 0;
+  for (int i = 0; i < steps; ++i) {
+    Tensor y = x;
+    float wanted = 0.75f;
+    for (int bit = 0; bit < 15; ++bit) {
+      const bool adds = (i >> bit & 1) != 0;
+      y = adds ? y + x : y * x;
+      wanted = adds ? wanted + 0.75f : wanted * 0.75f;
+    }
+    ASSERT_EQ(y.to_vector<float>(), std::vector<float>(64, wanted)) << i;
+    if (i == steps * 3 / 5) late = resident_bytes();
+  }
+  EXPECT_GE(stats().plan_misses, plans + static_cast<size_t>(steps));
+  EXPECT_LT(resident_bytes(), late + (size_t{32} << 20));
+}
+
 TEST(Memory, TenTerabytesAreRefusedAndTheProcessGoesOn) {
   const std::string text = text_of([] { rand({int64_t{10} << 40}).eval(); });
   EXPECT_EQ(text.find("[memory] "), 0u) << text;
