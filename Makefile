@@ -50,7 +50,7 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@TENON_PROGRAMS=100000 build/release/bin/grad_test --gtest_brief=1 --gtest_filter='*DualNumbers'
 	@TENON_STEPS=20000 build/release/bin/exec_test --gtest_brief=1 --gtest_filter='Growth.*NoOldWeights:Growth.*NoBatches:Growth.Detached*:Growth.*FewPlans'
 	@TENON_LARGE_FILES=1 build/release/bin/io_test --gtest_brief=1 --gtest_filter='*LargerThan4GiB'
-	@TENON_STEPS=20000 PYTHONPATH=build/release/python python3 python/tests/test_loops.py
+	@TENON_STEPS=20000 PYTHONPATH=build/release/python python3 tests/python/test_loops.py
 	@TENON_ALL_CASES=1 build/release/bin/render_test --gtest_brief=1 --gtest_filter='EveryKernel.*:Legalised.*'
 	@! build/release/bin/device_is_there opencl || for dtype in f32 f16 bf16; do \
 	  build/release/bin/golden_test --dir tests/golden --device opencl --dtype $$dtype || exit 1; \

@@ -16,10 +16,10 @@ run() {
   "${@:2}" || { echo "$1: failed"; failed=$((failed + 1)); }
 }
 
-run "python/tests" "$python" python/tests/run.py
+run "tests/python" "$python" tests/python/run.py
 run "the programs of the guide" "$python" scripts/check_guide.py python "$python"
 if "$python" -c 'import mypy' 2>/dev/null; then
-  run "the stubs" "$python" python/tests/check_stubs.py
+  run "the stubs" "$python" tests/python/check_stubs.py
 else
   echo "the stubs: skipped, mypy is not installed"
 fi

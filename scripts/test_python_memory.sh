@@ -7,7 +7,7 @@
 # that were loaded before is theirs: what allocates and what frees is not compared.
 set -euo pipefail
 package=$(realpath "$1")
-cd "$(dirname "$0")/../python/tests"
+cd "$(dirname "$0")/../tests/python"
 
 compiler=${CXX:-g++}
 export PYTHONPATH=$package PYTHONMALLOC=malloc

@@ -152,16 +152,16 @@ if(PROJECT_IS_TOP_LEVEL)  # the consumer gets this build's compiler and flags, t
   check(consumer test ${scripts}/check_consumer.sh ${PROJECT_BINARY_DIR} $<CONFIG> ${CMAKE_CXX_COMPILER} "${CMAKE_CXX_FLAGS}")
 endif()
 
-# Python, where the module is built: a row for each file of python/tests.
+# Python, where the module is built: a row for each file of tests/python.
 if(TENON_BUILD_PYTHON AND CMAKE_BUILD_TYPE STREQUAL "Release")
   set(python ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_BINARY_DIR}/python ${Python3_EXECUTABLE})
-  file(GLOB python_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/tests/test_*.py)
+  file(GLOB python_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/python/test_*.py)
   foreach(file IN LISTS python_tests)
     cmake_path(GET file STEM name)
     string(REPLACE "test_" "python." name ${name})
-    check(${name} test ${python} ${PROJECT_SOURCE_DIR}/python/tests/run.py ${file})
+    check(${name} test ${python} ${PROJECT_SOURCE_DIR}/tests/python/run.py ${file})
   endforeach()
-  check(python_stubs test ${python} ${PROJECT_SOURCE_DIR}/python/tests/check_stubs.py)
+  check(python_stubs test ${python} ${PROJECT_SOURCE_DIR}/tests/python/check_stubs.py)
   check(python_guide test ${python} ${scripts}/check_guide.py python ${Python3_EXECUTABLE})
 endif()
 
