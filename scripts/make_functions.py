@@ -160,8 +160,8 @@ class Call:
         unused = {argument.name for argument in self.arguments if not re.search(rf"\b{argument.name}\b", self.body())}
         inside = ", ".join((f"Tensor {argument.name}" if self.module == "init" and argument.python_kind == "Tensor" else argument.python_type() + (
             "" if argument.name in unused else f" {argument.name}")) for argument in self.arguments)
-        return [f"  define<{quoted(self.name)}, {quoted(signature)}, []({inside}) {{ {self.body()} }}>(",
-                f"      {quoted(chr(10).join([self.help] + ([''] + self.examples if self.examples else [])))}, {KINDS[self.module]});"]
+        help_text = "\n".join([self.help] + ([""] + self.examples if self.examples else []))
+        return defined(self.name, signature, inside, self.body(), help_text, KINDS[self.module])
 
 
 def read_calls(table):
@@ -300,6 +300,11 @@ def quoted(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
+def defined(name, signature, arguments, body, help_text, kind):
+    """The row of a binding: a line, as in the table."""
+    return f"  define<{quoted(name)}, {quoted(signature)}, []({arguments}) {{ {body} }}>({quoted(help_text)}, {kind});"
+
+
 def bindings(functions, title, noted, in_place):
     lines = [f"// {NOTE}", "//", f"// {title}", "", '#include "computed.h"', '#include "functions.h"', "", "namespace tenon::python {", "",
              f"void {noted}() {{"]
@@ -321,8 +326,7 @@ def bindings(functions, title, noted, in_place):
         signature = ", ".join(argument.python_name() for argument in row.arguments)
         help_text = f"{row.name} in place." if in_place and not is_alone else row.help + ("\n\n" + "\n".join(row.examples) if row.examples else "")
         kind = "kMethod" if in_place or "f" not in row.forms else "kFunction" if "m" not in row.forms else "kBoth"
-        lines += [f"  define<{quoted(name)}, {quoted(signature)}, []({inside}) {{ {body} }}>(",
-                  f"      {quoted(help_text)}, {kind});"]
+        lines.append(defined(name, signature, inside, body, help_text, kind))
     # The table is data: its lines are as long as they are.
     return "// clang-format off\n".join(["\n".join(lines[:4]) + "\n", "\n".join(lines[4:] + ["}", "", "}  // namespace tenon::python", ""])])
 
@@ -331,7 +335,7 @@ def call_bindings(functions, table, title, noted, header):
     lines = [f"// {NOTE.replace(TABLE, table)}", "//", f"// {title}", "", '#include "functions.h"', f'#include "{header}"', "",
              "namespace tenon::python {", "", "// clang-format off", f"void {noted}() {{"]
     for function in functions:
-        lines += function.binding()
+        lines.append(function.binding())
     return "\n".join(lines + ["}", "", "}  // namespace tenon::python", ""])
 
 

@@ -89,22 +89,22 @@ SPECIAL = ("__init__", "__call__", "__len__", "__getitem__", "__iter__", "__next
 
 
 def class_stub(cls):
-    base, members = cls.__mro__[1], dict(vars(cls))
-    while base.__name__.startswith("_"):  # nobody knows it
+    base, members, own = cls.__mro__[1], dict(vars(cls)), set(vars(cls))
+    while base.__name__.startswith("_") or base.__name__ == cls.__name__:  # nobody knows it
         members, base = {**vars(base), **members}, base.__mro__[1]
     lines = [f"class {cls.__name__}{f'({base.__name__})' if base.__name__ in KNOWN else ''}:"]
     lines += [f"    {name}: Any" for name in inspect.get_annotations(cls) if not name.startswith("_")]
     for name, member in sorted(members.items()):
-        if name.startswith("_") and name not in SPECIAL:
+        if (name.startswith("_") and name not in SPECIAL) or (name not in own and base.__name__ in KNOWN and hasattr(base, name)):
             continue
         if isinstance(member, property) or inspect.isgetsetdescriptor(member):
+            if name in getattr(base, "__annotations__", {}):
+                continue  # the base says so
             lines.append(f"    {name}: Any")
         elif isinstance(member, classmethod):
             lines.append("    @classmethod\n    " + of_python(name, member.__func__))
         elif isinstance(member, staticmethod):
             lines.append("    @staticmethod\n    " + signature(name, member.__func__.__doc__, False))
-        elif cls.__name__ == "Optimizer" and name == "step":  # classes of users have arguments of their own
-            lines.append("    def step(self, *args: Any, **kwargs: Any) -> Any: ...")
         elif inspect.isfunction(member) and inspect.isfunction(inspect.unwrap(member)):
             text = of_python(name, member)
             before = getattr(base, name, None) if base.__name__ in KNOWN and name != "__init__" else None
@@ -117,7 +117,7 @@ def class_stub(cls):
             lines.append("    " + text)
         elif callable(member):
             lines.append("    " + signature(name, member.__doc__, True))
-    return "\n".join(lines if len(lines) > 1 else lines + ["    ..."])
+    return "\n".join(lines) if len(lines) > 1 else lines[0] + " ..."
 
 
 def of_python(name, function):
@@ -158,7 +158,7 @@ def module_stub(names, module):
             lines.append(of_python(name, value))
         elif callable(value):
             lines.append(signature(name, value.__doc__, False, {**OPS, **lines_of(module)}))
-    return "\n\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def public(module):

@@ -360,7 +360,12 @@ void bind_autograd(py::module_& m) {
       .def("__repr__", [](const Scalar& a) { return fmt::format("Scalar({})", a.get()); });
 
   py::class_<Generator>(m, "Generator", "A stream of random numbers: the same seed gives the same numbers everywhere.")
-      .def(py::init<uint64_t>(), "seed"_a = 0)
+      .def(py::init([](const py::object& seed, const py::object&) {  // a device in its place, as PyTorch's may be given
+             return std::make_unique<Generator>(PyLong_Check(seed.ptr()) ? py::cast<uint64_t>(seed) : 0);
+           }),
+           "seed"_a = 0, "device"_a = py::none(), "A stream of random numbers; one stream serves all devices.")
+      .def_property_readonly(
+          "device", [](const Generator&) { return DeviceObject{Device("cpu")}; }, "Where it is kept.")
       .def("manual_seed",
            [](py::object self, uint64_t seed) {
              py::cast<Generator&>(self).manual_seed(seed);

@@ -338,23 +338,39 @@ class PythonLoader {
   int64_t begun_ = 0;       // its epoch
 };
 
+py::object sample_at(const Dataset& dataset, int64_t i) {
+  const int64_t at = i < 0 ? i + dataset.size() : i;
+  if (at < 0 || at >= dataset.size())
+    throw py::index_error(fmt::format("there is no sample {} among {}", i, dataset.size()));
+  Sample sample;
+  {
+    const Released others_run;
+    sample = dataset.get(at);
+  }
+  return tuple_of(sample);
+}
+
+/// Slices, lists and tensors of numbers index the tensors themselves.
+py::object samples_at(const data::TensorDataset& dataset, const py::object& i) {
+  if (!PySlice_Check(i.ptr()) && !PyList_Check(i.ptr()) && !is_tensor(i.ptr()))
+    return sample_at(dataset, integer_of(i.ptr(), "the number of a sample"));
+  const py::tuple parts = tuple_of(dataset.tensors());
+  py::tuple made(parts.size());
+  for (size_t at = 0; at < parts.size(); ++at) made[at] = py::object(parts[at])[i];
+  return made;
+}
+
 void bind_datasets(py::module_& m) {
   py::class_<Dataset, std::shared_ptr<Dataset>>(m, "NativeDataset", "Samples by number.")
       .def("__len__", &Dataset::size)
-      .def("__getitem__", [](const Dataset& self, int64_t i) {
-        const int64_t at = i < 0 ? i + self.size() : i;
-        if (at < 0 || at >= self.size())
-          throw py::index_error(fmt::format("there is no sample {} among {}", i, self.size()));
-        Sample sample;
-        {
-          const Released others_run;
-          sample = self.get(at);
-        }
-        return tuple_of(sample);
+      .def("__getitem__", &sample_at)
+      .def("__add__", [](const py::object& self, const py::object& other) {
+        return py::module_::import("tenon.data").attr("ConcatDataset")(py::make_tuple(self, other));
       });
   py::class_<data::TensorDataset, Dataset, std::shared_ptr<data::TensorDataset>>(m, "TensorDataset",
                                                                                  "Row i of each of several tensors.")
       .def(py::init([](const py::args& tensors) { return std::make_shared<data::TensorDataset>(sample_of(tensors)); }))
+      .def("__getitem__", &samples_at)
       .def_property_readonly("tensors", [](const data::TensorDataset& self) { return tuple_of(self.tensors()); });
   py::class_<Positions, Dataset, std::shared_ptr<Positions>>(m, "_Positions", "0, 1, 2, ... without the memory.")
       .def(py::init<int64_t>());

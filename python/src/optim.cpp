@@ -114,26 +114,78 @@ struct On : S {
   optim::Optimizer& optimizer;
 };
 
-/// Stands below classes of Python's, which have parameters and steps of their own; see own.py.
-class OfPython : public optim::Optimizer {
+/// The settings of a rule in the order of its options, which Python has completed; a pair is two of them.
+class Settings {
  public:
-  OfPython()
-      : Optimizer(std::vector<ParamGroup>{{{zeros({1}, Options(DType::f32, Device("cpu")))}}}, Common{0, 0},
-                  std::vector<std::string>()) {}
+  struct One {
+    const char *rule, *name;
+    PyObject* value;
+    template <typename T>
+      requires std::same_as<T, double> || std::same_as<T, bool>
+    operator T() const {  // NOLINT: what the option is decides
+      try {
+        return Convert<T>::from(value);
+      } catch (const py::builtin_exception& error) {
+        rethrow_naming(error, rule, name);
+      }
+    }
+  };
+
+  Settings(const std::string& rule, const py::dict& given) : rule_(rule) {
+    for (const auto& [name, value] : given) {
+      const char* text = PyUnicode_AsUTF8(name.ptr());
+      if (!py::isinstance<py::tuple>(value) && !py::isinstance<py::list>(value)) {
+        all_.push_back({rule_.c_str(), text, value.ptr()});
+        continue;
+      }
+      for (const py::handle part : value) all_.push_back({rule_.c_str(), text, part.ptr()});
+    }
+  }
+  const One& next() { return all_.at(next_++); }
 
  private:
-  Tensor update(const Update& now, std::vector<Tensor>&) const override { return now.weights; }
+  std::string rule_;
+  std::vector<One> all_;
+  size_t next_ = 0;
 };
+
+using Made = std::shared_ptr<optim::Optimizer>;
+
+template <typename Rule, typename Options, size_t... I>
+Made made_of(std::vector<ParamGroup> groups, Settings& settings, std::index_sequence<I...>) {
+  return std::make_shared<Rule>(std::move(groups), Options{(void(I), settings.next())...});
+}
+
+/// A rule whose options are so many settings.
+template <typename Rule, typename Options, size_t kCount>
+Made made(std::vector<ParamGroup> groups, Settings& settings) {
+  return made_of<Rule, Options>(std::move(groups), settings, std::make_index_sequence<kCount>());
+}
+
+Made make_rule(const std::string& rule, const py::object& parameters, const py::dict& given) {
+  using namespace optim;
+  static const std::map<std::string, Made (*)(std::vector<ParamGroup>, Settings&)> rules{
+      {"SGD", made<SGD, SgdOptions, 5>},
+      {"Adam", made<Adam, AdamOptions, 6>},
+      {"AdamW", made<AdamW, AdamWOptions, 6>},
+      {"RMSprop", made<RMSprop, RmspropOptions, 6>},
+      {"Adagrad", made<Adagrad, AdagradOptions, 5>},
+      {"Lion", made<Lion, LionOptions, 4>},
+      {"Adadelta", made<Adadelta, AdadeltaOptions, 4>},
+      {"Adamax", made<Adamax, AdamaxOptions, 5>},
+      {"NAdam", made<NAdam, NAdamOptions, 7>},
+      {"RAdam", made<RAdam, RAdamOptions, 6>},
+      {"Rprop", made<Rprop, RpropOptions, 5>}};
+  Settings settings(rule, given);
+  const double lr = Settings(rule, given).next();
+  return rules.at(rule)(groups_of(parameters, lr), settings);
+}
 
 void bind_optimizers(py::module_& m) {
   using optim::Optimizer;
-  py::class_<Optimizer, std::shared_ptr<Optimizer>>(m, "Optimizer", "What all optimizers have.", py::dynamic_attr())
-      .def(py::init([] { return std::shared_ptr<Optimizer>(std::make_shared<OfPython>()); }))
-      .def("step", &step, "closure"_a = py::none(), "when"_a = py::none(), "scaler"_a = py::none(),
-           "Updates every parameter that has a gradient; with a closure, calls it first and returns its loss.")
-      .def(
-          "zero_grad", [](Optimizer& self, bool) { self.zero_grad(); }, "set_to_none"_a = true,
-          "Lets go of all gradients.")
+  py::class_<Optimizer, std::shared_ptr<Optimizer>>(m, "Optimizer", "Behind the optimizers of Python.")
+      .def("step", &step)
+      .def("zero_grad", &Optimizer::zero_grad)
       .def(
           "clip_grad_norm",
           [](Optimizer& self, double most, const py::object& scaler) {
@@ -141,13 +193,7 @@ void bind_optimizers(py::module_& m) {
           },
           "max_norm"_a, "scaler"_a = py::none(),
           "The norm of all gradients; the next step() shrinks them to at most max_norm.")
-      .def(
-          "keep_gradients",
-          [](const py::object& self) {
-            py::cast<Optimizer&>(self).keep_gradients();
-            self.attr("_keeps_gradients") = true;
-          },
-          "Keeps gradients between calls, to collect them.")
+      .def("keep_gradients", &Optimizer::keep_gradients)
       .def("accumulate", &Optimizer::accumulate, "Adds the gradients to those kept.")
       .def("gather", &Optimizer::gather, "Takes parameters that were given other memory back into one stretch.")
       .def("keep_shadow", &Optimizer::keep_shadow, "dtype"_a = DType::bf16,
@@ -177,92 +223,7 @@ void bind_optimizers(py::module_& m) {
              return list;
            })
       .def_property_readonly("groups", &Optimizer::groups);
-  py::class_<optim::SGD, Optimizer, std::shared_ptr<optim::SGD>>(m, "SGD", "Gradient descent, with momentum if wanted.")
-      .def(py::init([](const py::object& parameters, double lr, double momentum, double dampening, double decay,
-                       bool nesterov) {
-             return std::make_shared<optim::SGD>(groups_of(parameters, lr),
-                                                 optim::SgdOptions{lr, momentum, dampening, decay, nesterov});
-           }),
-           "params"_a, "lr"_a = 1e-3, "momentum"_a = 0.0, "dampening"_a = 0.0, "weight_decay"_a = 0.0,
-           "nesterov"_a = false);
-  using Betas = std::pair<double, double>;
-  py::class_<optim::Adam, Optimizer, std::shared_ptr<optim::Adam>>(m, "Adam", "Kingma and Ba, 2014.")
-      .def(py::init([](const py::object& parameters, double lr, Betas betas, double eps, double decay, bool amsgrad) {
-             return std::make_shared<optim::Adam>(
-                 groups_of(parameters, lr), optim::AdamOptions{lr, betas.first, betas.second, eps, decay, amsgrad});
-           }),
-           "params"_a, "lr"_a = 1e-3, "betas"_a = Betas(0.9, 0.999), "eps"_a = 1e-8, "weight_decay"_a = 0.0,
-           "amsgrad"_a = false);
-  py::class_<optim::AdamW, optim::Adam, std::shared_ptr<optim::AdamW>>(m, "AdamW", "Adam with decoupled weight decay.")
-      .def(py::init([](const py::object& parameters, double lr, Betas betas, double eps, double decay, bool amsgrad) {
-             return std::make_shared<optim::AdamW>(
-                 groups_of(parameters, lr), optim::AdamWOptions{lr, betas.first, betas.second, eps, decay, amsgrad});
-           }),
-           "params"_a, "lr"_a = 1e-3, "betas"_a = Betas(0.9, 0.999), "eps"_a = 1e-8, "weight_decay"_a = 0.01,
-           "amsgrad"_a = false);
-  py::class_<optim::RMSprop, Optimizer, std::shared_ptr<optim::RMSprop>>(m, "RMSprop", "Divides by a mean of squares.")
-      .def(py::init([](const py::object& parameters, double lr, double alpha, double eps, double decay, double momentum,
-                       bool centered) {
-             return std::make_shared<optim::RMSprop>(groups_of(parameters, lr),
-                                                     optim::RmspropOptions{lr, alpha, eps, decay, momentum, centered});
-           }),
-           "params"_a, "lr"_a = 1e-2, "alpha"_a = 0.99, "eps"_a = 1e-8, "weight_decay"_a = 0.0, "momentum"_a = 0.0,
-           "centered"_a = false);
-  py::class_<optim::Adagrad, Optimizer, std::shared_ptr<optim::Adagrad>>(m, "Adagrad", "Divides by all squares so far.")
-      .def(py::init(
-               [](const py::object& parameters, double lr, double lr_decay, double decay, double initial, double eps) {
-                 return std::make_shared<optim::Adagrad>(groups_of(parameters, lr),
-                                                         optim::AdagradOptions{lr, lr_decay, decay, initial, eps});
-               }),
-           "params"_a, "lr"_a = 1e-2, "lr_decay"_a = 0.0, "weight_decay"_a = 0.0, "initial_accumulator_value"_a = 0.0,
-           "eps"_a = 1e-10);
-  py::class_<optim::Lion, Optimizer, std::shared_ptr<optim::Lion>>(m, "Lion", "Chen et al., 2023.")
-      .def(py::init([](const py::object& parameters, double lr, Betas betas, double decay) {
-             return std::make_shared<optim::Lion>(groups_of(parameters, lr),
-                                                  optim::LionOptions{lr, betas.first, betas.second, decay});
-           }),
-           "params"_a, "lr"_a = 1e-4, "betas"_a = Betas(0.9, 0.99), "weight_decay"_a = 0.0);
-  py::class_<optim::Adadelta, Optimizer, std::shared_ptr<optim::Adadelta>>(m, "Adadelta", "Zeiler, 2012.")
-      .def(py::init([](const py::object& parameters, double lr, double rho, double eps, double decay) {
-             return std::make_shared<optim::Adadelta>(groups_of(parameters, lr),
-                                                      optim::AdadeltaOptions{lr, rho, eps, decay});
-           }),
-           "params"_a, "lr"_a = 1.0, "rho"_a = 0.9, "eps"_a = 1e-6, "weight_decay"_a = 0.0);
-  py::class_<optim::Adamax, Optimizer, std::shared_ptr<optim::Adamax>>(
-      m, "Adamax", "Adam with the largest gradient in the place of the mean square; Kingma and Ba, 2014.")
-      .def(py::init([](const py::object& parameters, double lr, Betas betas, double eps, double decay) {
-             return std::make_shared<optim::Adamax>(groups_of(parameters, lr),
-                                                    optim::AdamaxOptions{lr, betas.first, betas.second, eps, decay});
-           }),
-           "params"_a, "lr"_a = 2e-3, "betas"_a = Betas(0.9, 0.999), "eps"_a = 1e-8, "weight_decay"_a = 0.0);
-  py::class_<optim::NAdam, Optimizer, std::shared_ptr<optim::NAdam>>(m, "NAdam",
-                                                                     "Adam with Nesterov's momentum; Dozat, 2016.")
-      .def(py::init([](const py::object& parameters, double lr, Betas betas, double eps, double decay, double slowing,
-                       bool decoupled) {
-             return std::make_shared<optim::NAdam>(
-                 groups_of(parameters, lr),
-                 optim::NAdamOptions{lr, betas.first, betas.second, eps, decay, slowing, decoupled});
-           }),
-           "params"_a, "lr"_a = 2e-3, "betas"_a = Betas(0.9, 0.999), "eps"_a = 1e-8, "weight_decay"_a = 0.0,
-           "momentum_decay"_a = 4e-3, "decoupled_weight_decay"_a = false);
-  py::class_<optim::RAdam, Optimizer, std::shared_ptr<optim::RAdam>>(
-      m, "RAdam", "Adam whose first steps are shortened; Liu et al., 2019.")
-      .def(py::init([](const py::object& parameters, double lr, Betas betas, double eps, double decay, bool decoupled) {
-             return std::make_shared<optim::RAdam>(
-                 groups_of(parameters, lr), optim::RAdamOptions{lr, betas.first, betas.second, eps, decay, decoupled});
-           }),
-           "params"_a, "lr"_a = 1e-3, "betas"_a = Betas(0.9, 0.999), "eps"_a = 1e-8, "weight_decay"_a = 0.0,
-           "decoupled_weight_decay"_a = false);
-  py::class_<optim::Rprop, Optimizer, std::shared_ptr<optim::Rprop>>(
-      m, "Rprop",
-      "Steps that grow while a gradient keeps its sign and shrink when it turns, whatever its size; Riedmiller and "
-      "Braun, 1993.")
-      .def(py::init([](const py::object& parameters, double lr, Betas etas, Betas sizes) {
-             return std::make_shared<optim::Rprop>(
-                 groups_of(parameters, lr),
-                 optim::RpropOptions{lr, etas.first, etas.second, sizes.first, sizes.second});
-           }),
-           "params"_a, "lr"_a = 1e-2, "etas"_a = Betas(0.5, 1.2), "step_sizes"_a = Betas(1e-6, 50.0));
+  m.def("_make", &make_rule, "rule"_a, "params"_a, "settings"_a);
   // tenon.optim.GradScaler derives from it.
   py::class_<optim::GradScaler>(m, "_GradScaler", "Dynamic loss scaling for float16.")
       .def(py::init([](double initial, double growth, double backoff, int64_t interval, const py::object& device) {

@@ -127,7 +127,17 @@ void bind_types(py::module_& m) {
       .def(py::init([](const std::string& name) { return DeviceObject{Convert<Device>::from(py::str(name).ptr())}; }),
            py::arg("name") = "cpu")
       .def_property_readonly("name", [](const DeviceObject& self) { return self.device.name(); })
-      .def_property_readonly("type", [](const DeviceObject& self) { return self.device.name(); })
+      .def_property_readonly(
+          "type", [](const DeviceObject& self) { return self.device.name().substr(0, self.device.name().find(':')); },
+          "The kind of device: \"cpu\", \"cuda\", ...")
+      .def_property_readonly(
+          "index",
+          [](const DeviceObject& self) -> std::optional<int> {
+            const std::string name = self.device.name();
+            const size_t colon = name.find(':');
+            return colon == name.npos ? std::nullopt : std::optional(std::stoi(name.substr(colon + 1)));
+          },
+          "Which of its kind; None for the first.")
       .def("__repr__", [](const DeviceObject& self) { return fmt::format("device('{}')", self.device.name()); })
       .def("__str__", [](const DeviceObject& self) { return self.device.name(); })
       .def("__eq__",

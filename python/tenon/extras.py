@@ -162,16 +162,4 @@ def _printed(self):
     return name + text + (", requires_grad=True)" if self.requires_grad and name == "tensor(" else ")")
 
 
-def _generator_init(self, seed=0, device=None):
-    """A stream of random numbers; one stream serves all devices."""
-    _make_generator(self, seed if isinstance(seed, int) else 0)
-
-
-_make_generator = _tenon.Generator.__init__
-_tenon.Generator.__init__ = _generator_init
-_tenon.Generator.device = property(lambda self: _tenon.device("cpu"), doc="Where it is kept.")
-_tenon.device.type = property(lambda self: self.name.partition(":")[0], doc="The kind of device: \"cpu\", \"cuda\", ...")
-_tenon.device.index = property(lambda self: int(self.name.partition(":")[2]) if ":" in self.name else None,
-                               doc="Which of its kind; None for the first.")
-
 Tensor.type, Tensor.numpy = _type, _as_numpy

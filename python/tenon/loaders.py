@@ -179,19 +179,6 @@ def transformed(dataset, transform, field=0):
     return _native.transformed(dataset if of is None else of, transform, field)
 
 
-def _slice_of_tensors(self, i):
-    if isinstance(i, int):
-        return _one_of_tensors(self, i)
-    if isinstance(i, (slice, list, Tensor)):
-        return tuple(tensor[i] for tensor in self.tensors)
-    return _one_of_tensors(self, i)
-
-
-_one_of_tensors = TensorDataset.__getitem__
-TensorDataset.__getitem__ = _slice_of_tensors
-NativeDataset.__add__ = lambda self, other: ConcatDataset([self, other])
-
-
 # ---- samplers ----
 
 

@@ -123,7 +123,7 @@ class OptimizersOfYourOwn(unittest.TestCase):
         own.param_groups[1]["mine"] = "anything"
         with self.assertRaisesRegex(ValueError, "^a parameter is in two groups$"):
             own.add_param_group({"params": [net.weight]})
-        with self.assertRaisesRegex(TypeError, "^keep_average.* not of OptimizerOfYourOwn$"):
+        with self.assertRaisesRegex(TypeError, "^keep_average.* not of Own$"):
             own.keep_average(0.9)
         with self.assertRaisesRegex(TypeError, "^Scheduler takes the library's optimizers, not a Own"):
             optim.Scheduler(own, optim.cosine(10))

@@ -2,6 +2,7 @@
 
 from . import functional as F
 from .module import Module
+from .rows import layers_of
 
 
 class _Padding(Module):
@@ -91,67 +92,10 @@ class CircularPad2d(_Padding):
     _mode = "circular"
 
 
-class PixelShuffle(Module):
-    """Channels become pixels."""
-
-    __constants__ = ("upscale_factor",)
-
-    def __init__(self, upscale_factor: int):
-        super().__init__()
-        self.upscale_factor = upscale_factor
-
-    def forward(self, input):
-        return F.pixel_shuffle(input, self.upscale_factor)
-
-
-class PixelUnshuffle(Module):
-    """Pixels become channels."""
-
-    __constants__ = ("downscale_factor",)
-
-    def __init__(self, downscale_factor: int):
-        super().__init__()
-        self.downscale_factor = downscale_factor
-
-    def forward(self, input):
-        return F.pixel_unshuffle(input, self.downscale_factor)
-
-
-class ChannelShuffle(Module):
-    """The channels, which are in groups, in an order in which each group has some of all."""
-
-    __constants__ = ("groups",)
-
-    def __init__(self, groups: int):
-        super().__init__()
-        self.groups = groups
-
-    def forward(self, input):
-        return F.channel_shuffle(input, self.groups)
-
-
-class Unfold(Module):
-    """All windows of an image as columns."""
-
-    __constants__ = ("kernel_size", "dilation", "padding", "stride")
-
-    def __init__(self, kernel_size, dilation=1, padding=0, stride=1):
-        super().__init__()
-        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
-
-    def forward(self, input):
-        return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
-
-
-class Fold(Module):
-    """Sums columns of windows into an image."""
-
-    __constants__ = ("output_size", "kernel_size", "dilation", "padding", "stride")
-
-    def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
-        super().__init__()
-        self.output_size, self.kernel_size = output_size, kernel_size
-        self.dilation, self.padding, self.stride = dilation, padding, stride
-
-    def forward(self, input):
-        return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+globals().update(layers_of(__name__, """
+PixelShuffle(upscale_factor: int) = pixel_shuffle(input, upscale_factor) ; Channels become pixels.
+PixelUnshuffle(downscale_factor: int) = pixel_unshuffle(input, downscale_factor) ; Pixels become channels.
+ChannelShuffle(groups: int) = channel_shuffle(input, groups) ; The channels, which are in groups, in an order in which each group has some of all.
+Unfold(kernel_size, dilation=1, padding=0, stride=1) = unfold(input, kernel_size, dilation, padding, stride) ; All windows of an image as columns.
+Fold(output_size, kernel_size, dilation=1, padding=0, stride=1) = fold(input, output_size, kernel_size, dilation, padding, stride) ; Sums columns of windows into an image.
+"""))

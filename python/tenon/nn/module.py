@@ -14,6 +14,7 @@ from . import hooks
 
 _Native = _tenon._nn._Module
 Tensor = _tenon.Tensor
+_MEMBERS = (Tensor, _Native)
 
 
 class Parameter(Tensor):
@@ -115,7 +116,7 @@ class Module(_Native):
     def __setattr__(self, name, value):
         attributes = self.__dict__
         known = attributes.get(name)
-        if isinstance(value, (Tensor, _Native)) or isinstance(known, (Tensor, _Native)):
+        if isinstance(value, _MEMBERS) or (known is not None and isinstance(known, _MEMBERS)):
             if self._set_member(name, known, value):
                 return
             try:
@@ -123,7 +124,7 @@ class Module(_Native):
             except (AttributeError, TypeError):  # a property without a setter, say
                 self._remove(name)
                 raise
-        elif (name in self.__constants__ and name in attributes and not _is_same(known, value)) or name == "forward":
+        elif name == "forward" or (name in attributes and name in self.__constants__ and not _is_same(known, value)):
             self._note_change()
         object.__setattr__(self, name, value)
 

@@ -96,7 +96,7 @@ class GradScaler(_tenon._optim._GradScaler):
         self._stepped.add(optimizer)
 
     def _step_where_finite(self, optimizer):
-        if "_own_groups" not in optimizer.__dict__:
+        if optimizer._core is not None:
             optimizer.step(when=self._finite[optimizer])
         elif self._finite[optimizer].item():  # one of Python's cannot leave its step to the device
             optimizer.step()

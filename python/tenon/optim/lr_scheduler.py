@@ -19,12 +19,13 @@ import types
 
 from .. import _tenon
 from .. import checks as _checks
+from .optimizer import Optimizer as _Optimizer
 
 _rates_of = _tenon._optim  # the formulas
 
 
 def _groups_of(optimizer):
-    if not isinstance(optimizer, _tenon._optim.Optimizer):
+    if not isinstance(optimizer, _Optimizer):
         raise TypeError(f"a schedule needs an optimizer, not {type(optimizer).__name__}")
     return optimizer.param_groups
 

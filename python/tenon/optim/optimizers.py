@@ -1,127 +1,59 @@
-"""What optimizers have in Python beyond those of C++: groups as dicts, whole states, and errors without tensors."""
+"""The library's optimizers: groups as dicts, and whole states, around objects of C++."""
 
-import ast
 import collections.abc
 import copy
-import functools
 import inspect
 import math
 
 from .. import _tenon
+from .optimizer import Optimizer, _groups_fit, _plain, _tensor_of
 
-Optimizer = _tenon._optim.Optimizer
+_native = _tenon._optim
 
 # What schedules remember of a group.
 _NOTES = ("initial_lr", "max_lr", "min_lr", "base_momentum", "max_momentum")
-
-
 # What PyTorch's optimizers are told about how to compute; nothing here needs it.
 _PASSED_OVER = ("foreach", "fused", "capturable", "differentiable")
 
-# ---- an optimizer that has taken the place of another ----
 
-# Groups and most settings of an optimizer of C++ are fixed when it is made. Where they change, another one is made with
-# the same parameters and moments, and takes the place of the first behind the same object of Python's.
-
-
-def _core(optimizer):
-    return optimizer.__dict__.get("_instead", optimizer)
-
-
-def _delegate(name):
-    member = vars(Optimizer)[name]
-    if isinstance(member, property):
-        setattr(Optimizer, name, property(lambda self: member.fget(_core(self)),
-                                          member.fset and (lambda self, value: member.fset(_core(self), value)), doc=member.__doc__))
-        return
-
-    @functools.wraps(getattr(Optimizer, name))
-    def call(self, *args, **kwargs):
-        return member(self.__dict__.get("_instead", self), *args, **kwargs)
-
-    setattr(Optimizer, name, call)
-
-
-for _name in ("step", "zero_grad", "clip_grad_norm", "keep_gradients", "accumulate", "gather", "keep_shadow", "keep_average",
-              "swap_average", "_moments", "_load_moments", "steps", "lr", "group_lr", "set_group_lr", "_momentum",
-              "_set_momentum", "_momentum_varies", "_group_decay", "_group_parameters", "groups"):
-    _delegate(_name)
-
-_let_go_of_gradients = Optimizer.zero_grad
+def _settings_of(rule, defaults, args, kwargs):
+    """The parameters and the settings of a call, all of them, in their order."""
+    names = ("params", *defaults)
+    if len(args) > len(names):
+        raise TypeError(f"{rule}() takes at most {len(names)} arguments, got {len(args)}")
+    given = dict(zip(names, args))
+    for name, value in kwargs.items():
+        if name in given:
+            raise TypeError(f"{rule}() is given its argument '{name}' twice")
+        if name in names:
+            given[name] = value
+        elif name not in _PASSED_OVER:
+            raise TypeError(f"{rule}() has no argument '{name}'; it has {', '.join(names)}")
+    if "params" not in given:
+        raise TypeError(f"{rule}() lacks its argument 'params'")
+    parameters, settings = given.pop("params"), {**defaults, **given}
+    for name, default in defaults.items():
+        value = settings[name]
+        if isinstance(default, tuple) and not (isinstance(value, (tuple, list)) and len(value) == 2):
+            raise TypeError(f"{rule}() needs a pair of numbers for '{name}', not {type(value).__name__}")
+    return parameters, settings
 
 
-def _zero_grad(self, set_to_none=True):
-    """Lets go of all gradients, or with set_to_none=False makes them zeros."""
-    if set_to_none:
-        return _let_go_of_gradients(self)
-    for group in self.param_groups:
-        for parameter in group["params"]:
-            if parameter.grad is not None:
-                parameter.grad.zero_()
+def _init_of(rule, defaults):
+    """The constructor of a rule; `defaults` of an object has the settings, those that were given and those that were not."""
 
+    def __init__(self, *args, maximize=False, **kwargs):
+        params, self.defaults = _settings_of(rule, defaults, args, kwargs)
+        self.defaults["maximize"] = bool(maximize)
+        self._core = self._made(_plain(params), self.defaults)
 
-_zero_grad.__name__ = _zero_grad.__qualname__ = "zero_grad"
-Optimizer.zero_grad = _zero_grad
-
-
-def _remake(self, groups, settings):
-    """The same object with other groups or settings, and the moments that it has."""
-    before = self._moments()
-    if "averaged" in before or getattr(_core(self), "_keeps_gradients", False):
-        raise ValueError("an optimizer that keeps averages or gradients cannot change its groups or settings; make a new one")
-    if self.__dict__.get("_has_schedule"):
-        raise ValueError("an optimizer with a Scheduler or Plateau cannot change its groups or settings; make that behind the change")
-    made = type(self)(groups, **settings)
-    made._load_moments({name: before.get(name, value) for name, value in made._moments().items()})
-    if self._momentum_varies():
-        made._set_momentum(self._momentum())
-    _core(self)._give_way()
-    self._instead, self.defaults = made, made.defaults
-
-
-def _note_schedules(kind):
-    """A schedule of C++ holds the optimizer that it was made with."""
-    make = kind.__init__
-
-    @functools.wraps(make)
-    def init(self, optimizer, *args, **kwargs):
-        if not isinstance(optimizer, Optimizer):
-            return make(self, optimizer, *args, **kwargs)
-        if "_own_groups" in optimizer.__dict__:
-            raise TypeError(f"{kind.__name__} takes the library's optimizers, not a {type(optimizer).__name__}; use one of lr_scheduler")
-        optimizer._has_schedule = True
-        return make(self, _core(optimizer), *args, **kwargs)
-
-    kind.__init__ = init
-
-
-for _kind in (_tenon._optim.Scheduler, _tenon._optim.Plateau):
-    _note_schedules(_kind)
-
-
-def _groups_as_given(self):
-    return [{"params": group["params"], "lr": group["lr"], "weight_decay": group["weight_decay"]} for group in self.param_groups]
-
-
-def add_param_group(self, param_group):
-    """One more group of parameters, {"params": ..., "lr": ..., "weight_decay": ...}, which counts its steps with the others."""
-    if not isinstance(param_group, dict):
-        raise TypeError(f"a group of parameters is a dict, not {type(param_group).__name__}")
-    _remake(self, [*_groups_as_given(self), *_plain([param_group])], self.defaults)
-
-
-Optimizer.add_param_group = add_param_group
-
-
-def _deepcopy(self, memo):
-    """An optimizer of copies of the parameters; those of a model that is copied in the same call are the model's."""
-    groups = [{**group, "params": [copy.deepcopy(one, memo) for one in group["params"]]} for group in _groups_as_given(self)]
-    made = memo[id(self)] = type(self)(groups, **self.defaults)
-    made.load_state_dict(self.flat_state_dict())
-    return made
-
-
-Optimizer.__deepcopy__ = _deepcopy
+    plain, by_name, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+    __init__.__signature__ = inspect.Signature([
+        *(inspect.Parameter(name, plain) for name in ("self", "params")),
+        *(inspect.Parameter(name, plain, default=default, annotation=type(default) if isinstance(default, (bool, float)) else empty)
+          for name, default in defaults.items()),
+        *(inspect.Parameter(name, by_name, default=default) for name, default in {"maximize": False, **dict.fromkeys(_PASSED_OVER)}.items())])
+    return __init__
 
 
 class _Group(collections.abc.MutableMapping):
@@ -136,9 +68,9 @@ class _Group(collections.abc.MutableMapping):
         if name == "lr":
             return self._optimizer.group_lr(self._place)
         if name == "weight_decay":
-            return self._optimizer._group_decay(self._place)
+            return self._optimizer._core._group_decay(self._place)
         if name == "params":
-            return self._optimizer._group_parameters(self._place)
+            return self._optimizer._core._group_parameters(self._place)
         if name == self._momentum_name():
             momentum = self._optimizer._momentum()
             return momentum if name == "momentum" else (momentum, self._optimizer.defaults["betas"][1])
@@ -177,12 +109,12 @@ class _Group(collections.abc.MutableMapping):
         if self[name] == value:
             return
         optimizer = self._optimizer
-        groups, settings = _groups_as_given(optimizer), dict(optimizer.defaults)
+        groups, settings = optimizer._groups_as_given(), dict(optimizer.defaults)
         if name == "weight_decay":
             groups[self._place][name] = float(value)
         else:
             settings[name] = value
-        _remake(optimizer, groups, settings)
+        optimizer._remake(groups, settings)
 
     def __delitem__(self, name):
         if name not in self._notes:
@@ -202,14 +134,11 @@ class _Group(collections.abc.MutableMapping):
         return f"{{'params': {len(self['params'])} tensors, {str(shown)[1:]}"
 
 
-Optimizer.param_groups = property(lambda self: [_Group(self, i) for i in range(self.groups)])
-
-
 def _rates(optimizer):
     """The rates under the names that they have in a state."""
     rates = {f"{name}.{i}": group[name] for i, group in enumerate(optimizer.param_groups)
              for name in ("lr", *_NOTES) if name in group}
-    if optimizer._momentum_varies():
+    if optimizer._core._momentum_varies():
         rates.update({f"momentum.{i}": optimizer._momentum() for i in range(optimizer.groups)})
     return rates
 
@@ -217,94 +146,6 @@ def _rates(optimizer):
 def _is_rate(name):
     kind, _, place = name.partition(".")
     return kind in ("lr", "momentum", *_NOTES) and place.isdigit()
-
-
-def flat_state_dict(self):
-    """The step count, the moments of every parameter ("0.exp_avg", ...) and the rates ("lr.0", ...), all tensors: for
-    .safetensors and for the C++ library."""
-    rates = {name: _tenon.tensor(rate, dtype=_tenon.float64, device="cpu") for name, rate in _rates(self).items()}
-    return {**self._moments(), **rates}
-
-
-def state_dict(self):
-    """PyTorch's form, which PyTorch loads: "state" has the moments of every parameter, "param_groups" the settings."""
-    moments = self._moments()
-    step, averaged = moments.pop("step").to(_tenon.float32), moments.pop("averaged", None)
-    count = sum(len(group["params"]) for group in self.param_groups)
-    state = {i: {"step": step} for i in range(count)}
-    for name, value in moments.items():
-        place, _, name = name.partition(".")
-        if name == "log_mu_product":  # NAdam's, one number for all elements in PyTorch
-            name, value = "mu_product", value.reshape(-1)[0].exp()
-        state[int(place)][name] = value
-    if averaged is not None:
-        for kept in state.values():
-            kept["averaged"] = averaged
-    elif self.steps() == 0 and isinstance(_core(self), _tenon._optim.SGD):
-        state = {}  # PyTorch's momentum begins with the first gradient
-    groups, place = [], 0
-    for group in self.param_groups:
-        count = len(group["params"])
-        settings = {name: value for name, value in group.items() if name != "params"}
-        groups.append({**dict.fromkeys(_PASSED_OVER), **settings, "params": list(range(place, place + count))})
-        place += count
-    return {"state": state, "param_groups": groups}
-
-
-def load_state_dict(self, state):
-    """Copies a state back: of state_dict() or flat_state_dict(), or one of PyTorch's. Rates that it lacks stay. A call that
-    fails has changed nothing."""
-    if set(state) != {"state", "param_groups"}:
-        rates = {name: float(state[name]) for name in state if _is_rate(name)}
-        return _load(self, {name: state[name] for name in state if name not in rates}, rates)
-    _check_groups(self, state["param_groups"])
-    rule, decays = _other_settings(self, state["param_groups"])
-    if not rule and not decays:
-        return _load(self, *_of_pytorch(self, state))
-    groups, settings, moments = _groups_as_given(self), self.defaults, self._moments()
-    others = [{**group, "weight_decay": decays.get(i, group["weight_decay"])} for i, group in enumerate(groups)]
-    _remake(self, others, {**settings, **rule})
-    try:
-        _load(self, *_of_pytorch(self, state))
-    except BaseException:
-        _remake(self, groups, settings)
-        self._load_moments(moments)
-        raise
-
-
-def _load(self, moments, rates):
-    for name, rate in rates.items():
-        if int(name.partition(".")[2]) >= self.groups:
-            raise ValueError(f"[load_state_dict] the state has {name}, the optimizer has {self.groups} groups")
-        if not rate >= 0:
-            raise ValueError(f"[load_state_dict] {name} must not be negative, got {rate}")
-        if name.startswith("momentum.") and (self._momentum() is None or rate >= 1):
-            raise ValueError(f"[load_state_dict] {name} is {rate}, which is no momentum of this optimizer")
-    self._load_moments(moments)
-    for name, rate in rates.items():
-        kind, _, place = name.partition(".")
-        if kind == "momentum":
-            self._set_momentum(rate)
-        else:
-            self.param_groups[int(place)][kind] = rate
-
-
-Optimizer.state_dict, Optimizer.flat_state_dict, Optimizer.load_state_dict = state_dict, flat_state_dict, load_state_dict
-
-
-def _tensor_of(value):
-    if isinstance(value, _tenon.Tensor):
-        return value
-    if hasattr(value, "__dlpack__"):
-        value = value.detach() if hasattr(value, "detach") else value
-        return _tenon.from_dlpack(value.cpu() if hasattr(value, "cpu") else value)
-    return _tenon.tensor(value)
-
-
-def _check_groups(optimizer, groups):
-    counts, own = ([len(group["params"]) for group in some] for some in (groups, optimizer.param_groups))
-    if counts != own:
-        raise ValueError(f"[load_state_dict] the state has other groups of parameters than the optimizer: {counts} and {own}")
 
 
 def _of_pytorch(optimizer, state):
@@ -319,7 +160,7 @@ def _of_pytorch(optimizer, state):
     of_parameter = {i: state["state"].get(key, {}) for i, key in
                     enumerate(key for group in groups for key in group["params"])}
     moments, steps, counts = {}, set(), any("step" in kept for kept in of_parameter.values())
-    here = optimizer._moments()
+    here = optimizer._core._moments()
     for i, kept in of_parameter.items():
         for name, value in kept.items():
             if name == "averaged":
@@ -368,50 +209,218 @@ def _other_settings(optimizer, groups):
     return rule, {i: decay for i, decay in decays.items() if optimizer.param_groups[i]["weight_decay"] != decay}
 
 
-def _plain(parameters):
-    """Parameters as the library takes them, without the names that named_parameters() has."""
-    if isinstance(parameters, _tenon.Tensor):
-        return parameters
+class _OfLibrary(Optimizer):
+    """An optimizer of C++. Its groups and most settings are fixed when it is made: where they change, another one with the same
+    parameters and moments takes its place."""
 
-    def unnamed(some):
-        some = [some] if isinstance(some, _tenon.Tensor) else some
-        return [one[1] if isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str) else one for one in some]
+    def __init_subclass__(cls, rule=None, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if rule is not None:
+            cls._rule, cls.__init__ = cls.__name__, _init_of(cls.__name__, rule)
 
-    parameters = list(parameters)
-    if parameters and all(isinstance(group, dict) and "params" in group for group in parameters):
-        return [{**group, "params": unnamed(group["params"])} for group in parameters]
-    return unnamed(parameters)
+    def _made(self, groups, settings):
+        made = _native._make(self._rule, groups, {name: value for name, value in settings.items() if name != "maximize"})
+        made._maximize(settings["maximize"])
+        return made
+
+    @property
+    def param_groups(self):
+        return [_Group(self, i) for i in range(self.groups)]
+
+    def step(self, closure=None, when=None, scaler=None):
+        """Updates every parameter that has a gradient; with a closure, calls it first and returns its loss."""
+        return self._core.step(closure, when, scaler)
+
+    def zero_grad(self, set_to_none=True):
+        if set_to_none:
+            return self._core.zero_grad()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    parameter.grad.zero_()
+
+    def _momentum(self):
+        return self._core._momentum()
+
+    def _set_momentum(self, momentum):
+        self._core._set_momentum(momentum)
+
+    # ---- groups ----
+
+    def _groups_as_given(self):
+        return [{"params": group["params"], "lr": group["lr"], "weight_decay": group["weight_decay"]} for group in self.param_groups]
+
+    def add_param_group(self, param_group):
+        if not isinstance(param_group, dict):
+            raise TypeError(f"a group of parameters is a dict, not {type(param_group).__name__}")
+        self._remake([*self._groups_as_given(), *_plain([param_group])], self.defaults)
+
+    def _remake(self, groups, settings):
+        """Other groups or settings, and the moments that it has."""
+        before = self._core._moments()
+        if "averaged" in before or getattr(self, "_keeps_gradients", False):
+            raise ValueError("an optimizer that keeps averages or gradients cannot change its groups or settings; make a new one")
+        if self.__dict__.get("_has_schedule"):
+            raise ValueError("an optimizer with a Scheduler or Plateau cannot change its groups or settings; make that behind the change")
+        made = self._made(groups, settings)
+        made._load_moments({name: before.get(name, value) for name, value in made._moments().items()})
+        if self._core._momentum_varies():
+            made._set_momentum(self._momentum())
+        self._core._give_way()
+        self._core, self.defaults = made, dict(settings)
+
+    def __deepcopy__(self, memo):
+        """An optimizer of copies of the parameters; those of a model that is copied in the same call are the model's."""
+        groups = [{**group, "params": [copy.deepcopy(one, memo) for one in group["params"]]} for group in self._groups_as_given()]
+        made = memo[id(self)] = type(self).__new__(type(self))
+        made._core, made.defaults = made._made(groups, self.defaults), dict(self.defaults)
+        made.load_state_dict(self.flat_state_dict())
+        return made
+
+    # ---- states ----
+
+    @property
+    def state(self):
+        """The moments and the step count of every parameter."""
+        moments, state = self._core._moments(), collections.defaultdict(dict)
+        step = moments.pop("step", None)
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        for name, value in moments.items():
+            place, _, kind = name.partition(".")
+            if place.isdigit():
+                state[parameters[int(place)]].setdefault("step", step)
+                state[parameters[int(place)]][kind] = value
+        return state
+
+    def flat_state_dict(self):
+        rates = {name: _tenon.tensor(rate, dtype=_tenon.float64, device="cpu") for name, rate in _rates(self).items()}
+        return {**self._core._moments(), **rates}
+
+    def state_dict(self):
+        moments = self._core._moments()
+        step, averaged = moments.pop("step").to(_tenon.float32), moments.pop("averaged", None)
+        count = sum(len(group["params"]) for group in self.param_groups)
+        state = {i: {"step": step} for i in range(count)}
+        for name, value in moments.items():
+            place, _, name = name.partition(".")
+            if name == "log_mu_product":  # NAdam's, one number for all elements in PyTorch
+                name, value = "mu_product", value.reshape(-1)[0].exp()
+            state[int(place)][name] = value
+        if averaged is not None:
+            for kept in state.values():
+                kept["averaged"] = averaged
+        elif self.steps() == 0 and isinstance(self, SGD):
+            state = {}  # PyTorch's momentum begins with the first gradient
+        groups, place = [], 0
+        for group in self.param_groups:
+            count = len(group["params"])
+            settings = {name: value for name, value in group.items() if name != "params"}
+            groups.append({**dict.fromkeys(_PASSED_OVER), **settings, "params": list(range(place, place + count))})
+            place += count
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state):
+        if set(state) != {"state", "param_groups"}:
+            rates = {name: float(state[name]) for name in state if _is_rate(name)}
+            return self._load({name: state[name] for name in state if name not in rates}, rates)
+        _groups_fit(state["param_groups"], self.param_groups)
+        rule, decays = _other_settings(self, state["param_groups"])
+        if not rule and not decays:
+            return self._load(*_of_pytorch(self, state))
+        groups, settings, moments = self._groups_as_given(), self.defaults, self._core._moments()
+        others = [{**group, "weight_decay": decays.get(i, group["weight_decay"])} for i, group in enumerate(groups)]
+        self._remake(others, {**settings, **rule})
+        try:
+            self._load(*_of_pytorch(self, state))
+        except BaseException:
+            self._remake(groups, settings)
+            self._core._load_moments(moments)
+            raise
+
+    def _load(self, moments, rates):
+        for name, rate in rates.items():
+            if int(name.partition(".")[2]) >= self.groups:
+                raise ValueError(f"[load_state_dict] the state has {name}, the optimizer has {self.groups} groups")
+            if not rate >= 0:
+                raise ValueError(f"[load_state_dict] {name} must not be negative, got {rate}")
+            if name.startswith("momentum.") and (self._momentum() is None or rate >= 1):
+                raise ValueError(f"[load_state_dict] {name} is {rate}, which is no momentum of this optimizer")
+        self._core._load_moments(moments)
+        for name, rate in rates.items():
+            kind, _, place = name.partition(".")
+            if kind == "momentum":
+                self._set_momentum(rate)
+            else:
+                self.param_groups[int(place)][kind] = rate
 
 
-def _with_defaults(kind):
-    """`defaults` has the settings, those that were given and those that were not."""
-    make = kind.__init__
-    written = make.__doc__.split("\n", 1)[0]
-    arguments = ast.parse(f"def {written}: pass").body[0].args
-    names = [argument.arg for argument in arguments.args][1:]
-    defaults = dict(zip(names[1:], map(ast.literal_eval, arguments.defaults)))
-
-    @functools.wraps(make)
-    def init(self, *args, **kwargs):
-        kwargs = {name: value for name, value in kwargs.items() if name not in _PASSED_OVER}
-        maximize = bool(kwargs.pop("maximize", False))
-        if "params" in kwargs:
-            args = (kwargs.pop("params"), *args)
-        if not args:
-            raise TypeError(f"{kind.__name__}() lacks its argument 'params'")
-        make(self, _plain(args[0]), *args[1:], **kwargs)
-        self.defaults = {**defaults, **dict(zip(names[1:], args[1:])), **kwargs, "maximize": maximize}
-        self._maximize(maximize)
-
-    plain, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    init.__signature__ = inspect.Signature([
-        *(inspect.Parameter(name, plain) for name in ("self", names[0])),
-        *(inspect.Parameter(name, plain, default=default) for name, default in defaults.items()),
-        *(inspect.Parameter(name, by_name, default=default) for name, default in {"maximize": False, **dict.fromkeys(_PASSED_OVER)}.items()
-          if name not in defaults)])
-    kind.__init__ = init
+class SGD(_OfLibrary, rule={"lr": 1e-3, "momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}):
+    """Gradient descent, with momentum if wanted."""
 
 
-for _kind in list(vars(_tenon._optim).values()):
-    if isinstance(_kind, type) and issubclass(_kind, Optimizer) and _kind is not Optimizer:
-        _with_defaults(_kind)
+class Adam(_OfLibrary, rule={"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "amsgrad": False}):
+    """Kingma and Ba, 2014."""
+
+
+class AdamW(Adam, rule={"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.01, "amsgrad": False}):
+    """Adam with decoupled weight decay."""
+
+
+class RMSprop(_OfLibrary, rule={"lr": 1e-2, "alpha": 0.99, "eps": 1e-8, "weight_decay": 0.0, "momentum": 0.0, "centered": False}):
+    """Divides by a mean of squares."""
+
+
+class Adagrad(_OfLibrary, rule={"lr": 1e-2, "lr_decay": 0.0, "weight_decay": 0.0, "initial_accumulator_value": 0.0, "eps": 1e-10}):
+    """Divides by all squares so far."""
+
+
+class Lion(_OfLibrary, rule={"lr": 1e-4, "betas": (0.9, 0.99), "weight_decay": 0.0}):
+    """Chen et al., 2023."""
+
+
+class Adadelta(_OfLibrary, rule={"lr": 1.0, "rho": 0.9, "eps": 1e-6, "weight_decay": 0.0}):
+    """Zeiler, 2012."""
+
+
+class Adamax(_OfLibrary, rule={"lr": 2e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0}):
+    """Adam with the largest gradient in the place of the mean square; Kingma and Ba, 2014."""
+
+
+class NAdam(_OfLibrary, rule={"lr": 2e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "momentum_decay": 4e-3,
+                              "decoupled_weight_decay": False}):
+    """Adam with Nesterov's momentum; Dozat, 2016."""
+
+
+class RAdam(_OfLibrary, rule={"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0, "decoupled_weight_decay": False}):
+    """Adam whose first steps are shortened; Liu et al., 2019."""
+
+
+class Rprop(_OfLibrary, rule={"lr": 1e-2, "etas": (0.5, 1.2), "step_sizes": (1e-6, 50.0)}):
+    """Steps that grow while a gradient keeps its sign and shrink when it turns, whatever its size; Riedmiller and Braun, 1993."""
+
+
+# ---- schedules of C++, each on the optimizer that it was made with ----
+
+
+def _core_for(schedule, optimizer):
+    if isinstance(optimizer, Optimizer) and not isinstance(optimizer, _OfLibrary):
+        raise TypeError(f"{schedule} takes the library's optimizers, not a {type(optimizer).__name__}; use one of lr_scheduler")
+    if not isinstance(optimizer, _OfLibrary):
+        return optimizer  # which the library refuses
+    optimizer._has_schedule = True
+    return optimizer._core
+
+
+class Scheduler(_native.Scheduler):
+    """Sets the rates of an optimizer: base rate times a factor of the step."""
+
+    def __init__(self, optimizer, schedule):
+        super().__init__(_core_for("Scheduler", optimizer), schedule)
+
+
+class Plateau(_native.Plateau):
+    """Lowers the rate when an observed loss stops falling."""
+
+    def __init__(self, optimizer, factor: float = 0.1, patience: int = 10, threshold: float = 1e-4, cooldown: int = 0,
+                 min_lr: float = 0.0, warmup: int = 0):
+        super().__init__(_core_for("Plateau", optimizer), factor, patience, threshold, cooldown, min_lr, warmup)

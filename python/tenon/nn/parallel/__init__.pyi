@@ -10,6 +10,5 @@ from .. import Module as Module
 
 class DataParallel(Module):
     def __init__(self, module: Any, device_ids: Any = ..., output_device: Any = ..., dim: Any = ...) -> None: ...
-
 class DistributedDataParallel(Module):
     def __init__(self, *_: Any, **__: Any) -> None: ...
