@@ -88,6 +88,7 @@
 #include "tenon/text/llama2c_tokenizer.h"
 #include "tenon/text/tokenizer.h"
 #include "tenon/text/word_tokenizer.h"
+#include "tenon/text/wordpiece.h"
 #include "tenon/train/config.h"
 #include "tenon/train/game_run.h"
 #include "tenon/train/loaded_model.h"

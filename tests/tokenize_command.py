@@ -94,6 +94,14 @@ class Command(unittest.TestCase):
             ids = self.ok("-t", out, "--file", self.corpus)
             self.assertEqual(self.ok("-t", out, "-d", stdin=ids), self.corpus.read_bytes())
 
+    def test_a_vocabulary_is_a_list_of_tokens(self):
+        words = self.folder / "words.txt"
+        words.write_text("the\ncat\nsat\n")
+        self.assertEqual(self.ok("--vocab", words, "The cat sat down"), b"0 1 2 3\n")
+        self.assertEqual(self.ok("--vocab", words, "--decode", "0", "1"), b"the cat")
+        words.write_text("a book,\nline by line\n")
+        self.assertIn('line 1 ("a book,") has a blank in it', self.refused(1, "--vocab", words, "x"))
+
     def test_threads_train_the_same(self):
         for threads in (1, 3):
             self.ok("--train", self.corpus, "--vocabulary", 262, "--out", self.folder / f"by{threads}", "--threads", threads)

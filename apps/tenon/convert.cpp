@@ -153,9 +153,15 @@ std::string with_dtype(const std::string& config, const std::string& name_of_con
 }
 
 // A folder without its tokenizer would be half a model.
-constexpr std::string_view kCompanions[] = {"tokenizer.json",    "tokenizer_config.json", "vocab.json",
-                                            "merges.txt",        "tokenizer.model",       "special_tokens_map.json",
-                                            "added_tokens.json", "generation_config.json"};
+constexpr std::string_view kCompanions[] = {"tokenizer.json",
+                                            "tokenizer_config.json",
+                                            "vocab.json",
+                                            "merges.txt",
+                                            "vocab.txt",
+                                            "tokenizer.model",
+                                            "special_tokens_map.json",
+                                            "added_tokens.json",
+                                            "generation_config.json"};
 
 void copy_companions(const io::OpenFolder& from, const fs::path& to) {
   for (const std::string_view known : kCompanions) {

@@ -75,7 +75,7 @@ void add_prepare(CLI::App& data) {
       "  tenon data prepare enwiki.xml.bz2 --tokenizer wiki16k --out wiki.tokens --validation-fraction 0.01 "
       "--validation-out wiki_validation.tokens");
   command->add_option("inputs", options.inputs, "Files and folders, in this order")->required()->check(path_name());
-  command->add_option("--tokenizer", given->tokenizer, "File or folder of the tokenizer")
+  command->add_option("--tokenizer,--vocab", given->tokenizer, "File or folder of the tokenizer")
       ->required()
       ->check(path_name());
   command->add_option("--out", options.out, "Token file to write")->required()->check(path_name());

@@ -29,6 +29,7 @@ Examples:
   tenon tokenize --tokenizer gpt2/ "Hello world"             ids, apart by blanks: 15496 995
   tenon tokenize --tokenizer gpt2/ --decode 15496 995        Hello world
   tenon tokenize --tokenizer gpt2/ --stats --file book.txt   tokens, bytes per token, MB/s
+  tenon tokenize --vocab vocab.txt "Hello world"             BERT's, or any list of tokens, one a line
   tenon tokenize --tokenizer gpt2/ --jsonl cases.jsonl       a line {"text": ...} or {"utf8_hex": ...}, a list of ids
   tenon tokenize --train a.txt b.txt --vocabulary 8000 --out mine/
   tenon tokenize --train input.txt --kind char --out chars/
@@ -168,14 +169,16 @@ std::unique_ptr<text::Tokenizer> train_bpe(const TokenizeArguments& options) {
   if (options.min_count != 0) wanted.min_count = options.min_count;
   if (!options.special_tokens.empty()) wanted.special_tokens = options.special_tokens;
   text::BpeTrainer trainer(wanted);
-  for (const std::string& path : options.train) trainer.add(io::as_text(io::MappedFile::open(kTokenize, path)->bytes()));
+  for (const std::string& path : options.train)
+    trainer.add(io::as_text(io::MappedFile::open(kTokenize, path)->bytes()));
   return std::make_unique<text::Bpe>(trainer.train());
 }
 
 template <typename Counter>
 Counter count_files(const TokenizeArguments& options) {
   Counter counter;
-  for (const std::string& path : options.train) counter.add(io::as_text(io::MappedFile::open(kTokenize, path)->bytes()));
+  for (const std::string& path : options.train)
+    counter.add(io::as_text(io::MappedFile::open(kTokenize, path)->bytes()));
   return counter;
 }
 
@@ -256,9 +259,9 @@ void add_tokenize(CLI::App& app) {
     return command->add_option(name, value, what)->type_name("PATH")->check(path_name());
   };
   command->add_option("TEXT", options->texts, "Texts to encode, or with --decode token numbers");
-  auto* tokenizer = path("--tokenizer,-t", options->tokenizer,
-                         "File or folder: tokenizer.json, vocab.json + merges.txt, encoder.json + vocab.bpe, or "
-                         "llama2.c's tok*.bin");
+  auto* tokenizer = path("--tokenizer,-t,--vocab", options->tokenizer,
+                         "File or folder: tokenizer.json, vocab.json + merges.txt, encoder.json + vocab.bpe, vocab.txt "
+                         "with one token a line, or llama2.c's tok*.bin");
   path("--file,-f", options->files, "Files to read instead of stdin, each one text");
   auto* jsonl =
       path("--jsonl", options->jsonl, "File with a JSON object a line: utf8_hex (wins) or text, and special: true");

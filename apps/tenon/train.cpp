@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct TrainArguments {
-  std::string config, also_config, out, resume;
+  std::string config, also_config, out, resume, vocab;
   std::vector<std::string> settings;
   int64_t stop_after = 0;
   bool quiet = false;
@@ -57,6 +57,10 @@ train::Config config_of(const TrainArguments& wanted) {
 
 void run(TrainArguments wanted) {
   const bool resumes = !wanted.resume.empty();
+  if (!wanted.vocab.empty()) {
+    wanted.settings.emplace_back("tokenizer.kind=file");
+    wanted.settings.push_back("tokenizer.path=" + wanted.vocab);
+  }
   if (!wanted.config.empty() && !wanted.also_config.empty())
     throw CLI::ValidationError(
         fmt::format("{} and --config {} both name a config; name one", wanted.config, wanted.also_config));
@@ -108,6 +112,7 @@ void add_train(CLI::App& app) {
       "  tenon train mnist_cnn --set data.path=mnist\n"
       "  tenon train resnet50 --set data.path=pictures    (a folder of pictures for each class)\n"
       "  tenon train shakespeare_char_cpu --set data.train=input.txt --out runs/shakespeare\n"
+      "  tenon train wiki_base --set data.train=wiki.txt --vocab vocab.txt\n"
       "  tenon train --resume runs/shakespeare --set training.steps=4000\n"
       "  tenon train dqn2048");
   const auto wanted = std::make_shared<TrainArguments>();
@@ -118,6 +123,9 @@ void add_train(CLI::App& app) {
   command->add_option("--set", wanted->settings, "Change a key: training.batch_size=16; may be given several times")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
+  command->add_option("--vocab", wanted->vocab, "A tokenizer, or a vocab.txt: the same as --set tokenizer.path=PATH")
+      ->type_name("PATH")
+      ->check(path_name());
   command
       ->add_option("--out", wanted->out, "Folder of the run (runs/CONFIG, or where there is one runs/CONFIG_DATE_TIME)")
       ->type_name("FOLDER")

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "tenon/text/added_tokens.h"
 #include "tenon/text/byte_letters.h"
 #include "tenon/text/json_value.h"
 #include "tenon/text/utf8.h"
@@ -185,27 +186,6 @@ void refuse_unsupported(const JsonView& root) {
   if (!before.flag("use_regex", true)) before.at("use_regex").refuse("must be true");
 }
 
-SpecialToken added_token(const JsonView& entry) {
-  for (const std::string_view name : {"single_word", "lstrip", "rstrip"}) {
-    if (entry.flag(name, false)) entry.at(name).refuse("is not supported");
-  }
-  SpecialToken token{entry.at("content").text(), entry.at("id").whole(), entry.flag("special", false)};
-  if (token.name.empty()) entry.at("content").refuse("is empty");
-  return token;
-}
-
-std::vector<SpecialToken> added_tokens(const JsonView& root) {
-  std::vector<SpecialToken> tokens;
-  if (!root.is_set("added_tokens")) return tokens;
-  const JsonView list = root.at("added_tokens");
-  std::unordered_set<std::string> names;
-  for (size_t i = 0; i < list.list().size(); ++i) {
-    tokens.push_back(added_token(list.item(i)));
-    if (!names.insert(tokens.back().name).second) list.item(i).refuse("has the content of one before it");
-  }
-  return tokens;
-}
-
 std::vector<BpeMerge> parse_merge_list(const JsonView& merges, const Letters& letters,
                                        std::span<const std::string> tokens) {
   MergeReader reader(merges.input(), letters, tokens);
@@ -254,7 +234,7 @@ BpeModel parse_hugging_face_bpe(const JsonView& root) {
   refuse_unsupported(root);
 
   BpeModel model;
-  model.specials = added_tokens(root);
+  model.specials = parse_added_tokens(root);
   model.add_prefix_space = root.at("pre_tokenizer").flag("add_prefix_space", false);
   const JsonView vocabulary = parts.at("vocab");
   Letters letters;
@@ -304,17 +284,10 @@ std::string hugging_face_json(const BpeModel& model) {
   for (const std::string& token : model.tokens) letters.push_back(to_letters(token));
   for (const SpecialToken& token : model.specials) letters[static_cast<size_t>(token.id)] = token.name;
 
-  std::string json = "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": [";
-  std::vector<SpecialToken> specials = model.specials;
-  std::ranges::sort(specials, {}, &SpecialToken::id);
-  for (const SpecialToken& token : specials) {
-    json += fmt::format(
-        "{}\n    {{\"id\": {}, \"content\": {}, \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
-        "\"normalized\": false, \"special\": {}}}",
-        json.ends_with('[') ? "" : ",", token.id, json_text(token.name), flag(token.is_control));
-  }
+  std::string json = "{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n  \"added_tokens\": ";
+  json += added_tokens_json(model.specials);
   json += fmt::format(
-      "\n  ],\n  \"normalizer\": null,\n"
+      ",\n  \"normalizer\": null,\n"
       "  \"pre_tokenizer\": {{\"type\": \"ByteLevel\", \"add_prefix_space\": {}, \"trim_offsets\": true, "
       "\"use_regex\": "
       "true}},\n  \"post_processor\": null,\n"

@@ -39,7 +39,8 @@ nn::StateDict model_state(const Checkpoint& checkpoint) {
 // Of one of the kinds that load_tokenizer knows.
 bool holds_tokenizer(const io::OpenFolder& folder) {
   for (const std::string& name : folder.names()) {
-    if (name == "tokenizer.json" || name == "vocab.json" || name == "encoder.json") return true;
+    if (name == "tokenizer.json" || name == "vocab.json" || name == "encoder.json" || name == "vocab.txt")
+      return true;
     if (name.starts_with("tok") && name.ends_with(".bin")) return true;
   }
   return false;

@@ -93,6 +93,12 @@ TEST_F(Train, ATokenFileLiesOutsideOfItsTokenizer) {
             "1 tenon: [prepare] chars/n.tokens: lies in chars, which is read; write elsewhere");
 }
 
+TEST_F(Train, AVocabularyIsAListOfTokens) {
+  std::ofstream(folder_ / "vocab.txt") << "<unk>\nthe\nof\nand\na\n";
+  ASSERT_EQ(run("train tiny.json --vocab vocab.txt --out run --quiet --stop-after 2").code, 0);
+  EXPECT_EQ(run("tokenize -t run/tokenizer.json \"The end of\"").out, "1 0 2\n");
+}
+
 TEST_F(Train, QuietIsQuiet) { EXPECT_EQ(run("train tiny.json --out run --quiet").err, ""); }
 
 TEST_F(Train, CtrlCFinishesTheStepAndSaysHowToGoOn) {

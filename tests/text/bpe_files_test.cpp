@@ -131,7 +131,7 @@ TEST(HuggingFace, WhatIsNotSupportedIsRefusedByName) {
               j["normalizer"] = {{"type", "NFC"}};
             }),
             "normalizer is not supported: texts are encoded as they are");
-  EXPECT_EQ(with([](auto& j) { j["model"]["type"] = "WordPiece"; }), "model must be of type BPE, not \"WordPiece\"");
+  EXPECT_EQ(with([](auto& j) { j["model"]["type"] = "Unigram"; }), "model must be of type BPE, not \"Unigram\"");
   EXPECT_EQ(with([](auto& j) { j["pre_tokenizer"] = nullptr; }),
             "pre_tokenizer must be of type ByteLevel, as GPT-2's is; others are not supported");
   EXPECT_EQ(with([](auto& j) { j["pre_tokenizer"]["use_regex"] = false; }), "pre_tokenizer.use_regex must be true");

@@ -45,10 +45,13 @@ TEST_F(LoadTokenizer, SaysWhatItLookedFor) {
   EXPECT_EQ(refusal(path("nowhere")), "there is no such file or folder");
   EXPECT_EQ(refusal(folder_),
             "holds no tokenizer (looked for tokenizer.json, vocab.json with merges.txt, encoder.json with vocab.bpe, "
-            "tok*.bin)");
-  EXPECT_EQ(refusal(write("notes.txt", "hello")), "is no tokenizer: neither a JSON object nor a .bin file of llama2.c");
-  EXPECT_EQ(refusal(write("tokenizer.json", "[]")),
-            "is no tokenizer: neither a JSON object nor a .bin file of llama2.c");
+            "vocab.txt, tok*.bin)");
+  const std::string none =
+      "is no tokenizer: neither a JSON object, a .txt file with one token a line nor a .bin file of llama2.c";
+  EXPECT_EQ(refusal(write("notes.md", "hello")), none);
+  EXPECT_EQ(refusal(write("notes.txt", "hello world")),
+            "line 1 (\"hello world\") has a blank in it; a vocabulary has one token a line");
+  EXPECT_EQ(refusal(write("tokenizer.json", "[]")), none);
   EXPECT_EQ(refusal(write("tokenizer.json", "{}")),
             "is no tokenizer.json: it has neither \"model\" nor \"tenon_tokenizer\"");
   EXPECT_EQ(refusal(write("tokenizer.json", "")), "is empty");
