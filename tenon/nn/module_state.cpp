@@ -85,8 +85,11 @@ LoadReport compared(const std::vector<std::pair<std::string, Tensor*>>& wanted, 
 // Unlike named_parameters(), under every name: a file written by PyTorch may use any of them.
 void Module::collect_state(const std::string& path, std::vector<std::pair<std::string, Tensor*>>& into) const {
   const std::string before = path.empty() ? "" : path + ".";
-  for (const Entry& entry : tensors_) {
-    if (entry.is_persistent && entry.tensor->defined()) into.emplace_back(before + entry.name, entry.tensor);
+  for (const bool buffers : {false, true}) {  // in PyTorch's order
+    for (const Entry& entry : tensors_) {
+      if (entry.is_buffer == buffers && entry.is_persistent && entry.tensor->defined())
+        into.emplace_back(before + entry.name, entry.tensor);
+    }
   }
   for (const NamedModule& child : children_) child.module->collect_state(before + child.name, into);
 }

@@ -66,6 +66,33 @@ class Modules(unittest.TestCase):
         self.assertEqual(len(holder.parameters()), 1)
         self.assertEqual(sorted(holder.state_dict()), ["a.weight", "b.weight"])
 
+    def test_state_dicts_keep_what_a_class_adds(self):
+        class Counted(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("seen", tenon.zeros(1))
+                self.below = nn.Linear(2, 2)
+                self.scale = nn.Parameter(tenon.ones(1))
+                self.calls = 0
+
+            def get_extra_state(self):
+                return {"calls": self.calls}
+
+            def set_extra_state(self, state):
+                self.calls = state["calls"]
+
+        net, other = nn.Sequential(nn.Linear(2, 2), Counted()), nn.Sequential(nn.Linear(2, 2), Counted())
+        net[1].calls = 3
+        state = net.state_dict()
+        self.assertEqual(list(state), ["0.weight", "0.bias", "1.scale", "1.seen", "1._extra_state", "1.below.weight", "1.below.bias"])
+        self.assertEqual(tuple(other.load_state_dict(state)), ([], []))
+        self.assertEqual(other[1].calls, 3)
+        del state["1._extra_state"]
+        with self.assertRaisesRegex(tenon.Error, r"missing: 1\._extra_state"):
+            other.load_state_dict(state)
+        self.assertEqual(tuple(other.load_state_dict(state, strict=False)), (["1._extra_state"], []))
+        self.assertEqual(list(nn.Sequential(Counted()).state_dict(prefix="a."))[2], "a.0._extra_state")
+
     def test_state_dicts(self):
         a, b = Net(), Net()
         self.assertEqual(list(a.state_dict())[:4], ["scale", "seen", "hidden.weight", "hidden.bias"])

@@ -84,6 +84,25 @@ def _is_same(now, value):
     return now is value or (type(now) is type(value) and isinstance(now, (bool, int, float, str, tuple)) and now == value)
 
 
+_EXTRA = "_extra_state"
+
+
+class _Extra:
+    """Whether any class of modules has such a state: others are not asked."""
+
+    is_used = False
+
+
+def _with_extras(found, extras):
+    """Each behind the tensors of its own module, before those of the modules below."""
+    items = list(found.items())
+    for path, state in extras.items():
+        below = [i for i, (name, _) in enumerate(items) if name.startswith(path)]
+        own = [i for i in below if "." not in items[i][0][len(path):]]
+        items.insert(own[-1] + 1 if own else below[0] if below else len(items), (path + _EXTRA, state))
+    return dict(items)
+
+
 IncompatibleKeys = collections.namedtuple("IncompatibleKeys", "missing_keys unexpected_keys")
 _SKIPPED = ("_extras", "_inside", "_buffer_names", "_order", "_owner")  # what a copy makes anew
 
@@ -273,6 +292,9 @@ class Module(_Native):
         found = super(Module, self._with_all()).state_dict()
         if keep_vars:
             found.update({name: one for name, one in (*_under_every_name(self), *self._named_buffers()) if name in found})
+        with_extras = self._with_extra_state()
+        if with_extras:
+            found = _with_extras(found, {path: one.get_extra_state() for path, one in with_extras})
         found = {prefix + name: one for name, one in found.items()} if prefix else found
         if destination is None:
             return found
@@ -281,10 +303,43 @@ class Module(_Native):
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copies values in by name; returns the names that were missing and those that were unexpected."""
-        missing, unexpected = self._with_all()._load_state_dict(state_dict, strict, assign)
+        extras = {path + _EXTRA: module for path, module in self._with_all()._with_extra_state()}
+        if extras:
+            return self._load_with_extras(state_dict, extras, strict, assign)
+        missing, unexpected = self._load_state_dict(state_dict, strict, assign)
         if not strict:  # one tensor of several names is missing under each that is not there
             missing = [name for name in self.state_dict() if name not in state_dict]
         return IncompatibleKeys(missing, unexpected)
+
+    def get_extra_state(self):
+        """What else a state dict keeps of this module, under NAME._extra_state: a class that has such a thing overrides this."""
+        raise NotImplementedError(f"{type(self).__name__} has no extra state")
+
+    def set_extra_state(self, state):
+        """Takes what get_extra_state() gave."""
+        raise NotImplementedError(f"{type(self).__name__} takes no extra state")
+
+    def _with_extra_state(self):
+        """Paths of modules that have one, each with its dot."""
+        if not _Extra.is_used:
+            return []
+        return [(f"{name}." if name else "", module) for name, module in self.named_modules(remove_duplicate=False)
+                if type(module).get_extra_state is not Module.get_extra_state]
+
+    def _load_with_extras(self, state_dict, extras, strict, assign):
+        plain = {name: one for name, one in state_dict.items() if name not in extras}
+        absent = [name for name in extras if name not in state_dict]
+        if strict and absent:
+            raise _tenon.Error(f"[load_state_dict] missing: {', '.join(absent)}")
+        missing, unexpected = self._load_state_dict(plain, strict, assign)
+        for name, module in extras.items():
+            if name in state_dict:
+                module.set_extra_state(state_dict[name])
+        return IncompatibleKeys(([] if strict else [name for name in self.state_dict() if name not in state_dict]), unexpected)
+
+    def __init_subclass__(cls, **keywords):
+        super().__init_subclass__(**keywords)
+        _Extra.is_used = _Extra.is_used or "get_extra_state" in cls.__dict__
 
     # ---- dtype and device ----
 
