@@ -12,6 +12,7 @@
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
 #include "tenon/base/thread.h"
+#include "tenon/exec/compile_progress.h"
 
 namespace tenon::exec {
 namespace {
@@ -91,8 +92,14 @@ std::vector<std::exception_ptr> ProgramCache::make_all(device::Compiler& compile
     (names[i].empty() || seen.insert(names[i]).second ? first : again).push_back(i);
   }
   std::ranges::stable_sort(first, std::ranges::greater{}, [&](size_t i) { return names[i].size(); });
-  for (const std::vector<size_t>* some : {&first, &again})
-    on_threads(some->size(), [&](size_t k) { try_to((*some)[k], [&] { compile_one((*some)[k]); }); });
+  if (first.empty()) return errors;
+  std::atomic<size_t> compiled{0};
+  note_compiled(0, first.size());
+  on_threads(first.size(), [&](size_t k) {
+    try_to(first[k], [&] { compile_one(first[k]); });
+    note_compiled(++compiled, first.size());
+  });
+  on_threads(again.size(), [&](size_t k) { try_to(again[k], [&] { compile_one(again[k]); }); });
   return errors;
 }
 

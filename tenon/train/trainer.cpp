@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <deque>
+#include <utility>
 
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
@@ -13,6 +14,7 @@
 #include "tenon/data/image.h"
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
+#include "tenon/exec/compile_progress.h"
 #include "tenon/exec/tuning.h"
 #include "tenon/io/file.h"
 #include "tenon/io/input.h"
@@ -493,8 +495,19 @@ class Run {
     view_->note(fmt::format("{}\n{} of {} parameters, {}, {} threads{}", facts_.data, config_.model.architecture,
                             model_->count_parameters(), precision(), base::num_threads(),
                             config_.device.name == "cpu" ? "" : ", on " + config_.device.name));
-    if (device().compiler().compiles_in_parallel())
-      view_->note("the first step compiles the kernels; the next run finds them compiled");
+  }
+
+  // Nothing where all kernels are found compiled.
+  void show_compiling(size_t compiled, size_t of) {
+    constexpr double kPause = 5;  // seconds between two lines
+    if (!view_) return;
+    if (compiled == 0 && !std::exchange(has_told_of_compiling_, true))
+      view_->note(fmt::format("compiling {} kernels for {}; the next run finds them compiled", of, config_.device.name));
+    else if (compiled > 0 && compiled < of && seconds_since(told_of_compiling_) >= kPause)
+      view_->note(fmt::format("compiled {} of {} kernels", compiled, of));
+    else
+      return;
+    told_of_compiling_ = Clock::now();
   }
 
   void report(double all_seconds) const {
@@ -542,6 +555,9 @@ class Run {
   std::optional<LearningRate> rate_;
   std::optional<TrainingStep> step_;
   std::optional<watch::RunView> view_;
+  bool has_told_of_compiling_ = false;
+  Clock::time_point told_of_compiling_ = Clock::now();
+  const exec::WatchCompiling watching_{[this](size_t compiled, size_t of) { show_compiling(compiled, of); }};
 
   std::deque<Position> since_look_;
   bool has_taken_a_step_ = false;  // and looked at what came of it

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -19,6 +20,7 @@
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/eval.h"
+#include "tenon/exec/compile_progress.h"
 #include "tenon/exec/program_cache.h"
 #include "tenon/tenon.h"
 #include "tests/error_text.h"
@@ -793,6 +795,26 @@ TEST(Compiling, HappensOnSeveralThreadsWhereItTakesLong) {
   EXPECT_EQ(device.compiled, 4);
   cache.get_all(serial, kernels);
   EXPECT_EQ(serial.most_at_once, 1);
+}
+
+TEST(Compiling, TellsWhoWatchesHowFarItIs) {
+  using Seen = std::vector<std::pair<size_t, size_t>>;
+  Slow device(true), serial(false);
+  exec::ProgramCache cache(nullptr);
+  Seen seen, outer;
+  const exec::WatchCompiling watching_outside([&](size_t compiled, size_t of) { outer.emplace_back(compiled, of); });
+  {
+    const exec::WatchCompiling watching([&](size_t compiled, size_t of) { seen.emplace_back(compiled, of); });
+    cache.get_all(device, kernels_of({ir::Op::add, ir::Op::exp}));
+    std::ranges::sort(seen);
+    EXPECT_EQ(seen, (Seen{{0, 2}, {1, 2}, {2, 2}}));
+    cache.get_all(device, kernels_of({ir::Op::exp, ir::Op::add}));  // known
+    cache.get_all(serial, kernels_of({ir::Op::log}));               // too quick to be told of
+    EXPECT_EQ(seen.size(), 3U);
+  }
+  cache.get_all(device, kernels_of({ir::Op::max}));
+  EXPECT_EQ(seen.size(), 3U);
+  EXPECT_EQ(outer, (Seen{{0, 1}, {1, 1}}));
 }
 
 TEST(Compiling, FailsWithTheFirstKernelOfTheListThatFails) {
