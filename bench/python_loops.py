@@ -150,6 +150,42 @@ def small_ops(lib):
     return step
 
 
+def reads(make, read):
+    """Twenty values a step that a program looks at one by one."""
+    def loop(lib):
+        given = make(lib)
+        for x in given:
+            x.sum().item()
+
+        def step():
+            for _ in range(20):
+                read(lib, *given)
+
+        return step
+
+    return loop
+
+
+def of_numbers(lib, number, vector, matrix):
+    return number.item() + vector[3].item() + float(vector[5]) + matrix[3, 4].item()
+
+
+def of_lists(lib, number, vector, matrix):
+    return vector.tolist(), matrix.tolist(), matrix[2].tolist(), matrix.t().tolist()
+
+
+def of_conditions(lib, number, vector, matrix):
+    return 1 if number > 2 or vector[0] < -1 or (matrix > 0.9).any() else 0
+
+
+def of_results(lib, number, vector, matrix):
+    return vector.sum().item() + matrix.max().item() + (vector * number).mean().item() + vector.argmax().item()
+
+
+def numbers(lib):
+    return [lib.rand(()), lib.rand(64), lib.rand(16, 16)]
+
+
 def collated(lib):
     """A batch out of 64 pictures with their labels."""
     if lib.__name__ == "tenon":
@@ -200,6 +236,8 @@ def distances(lib, a, b):
 LOOPS = {
     "carried state": carried_state, "word_language_model": word_language_model, "unread losses": unread_losses,
     "varying lengths": varying_lengths, "makemore": makemore, "small reads": small_reads, "small ops": small_ops, "collate": collated,
+    "reads of numbers": reads(numbers, of_numbers), "reads of lists": reads(numbers, of_lists),
+    "reads of conditions": reads(numbers, of_conditions), "reads of results": reads(numbers, of_results),
     "cummax": op(lambda lib: [lib.rand(256, 256)], lambda lib, x: lib.cummax(x, 1)),
     "grid_sample": op(lambda lib: [lib.rand(4, 8, 64, 64), lib.rand(4, 64, 64, 2) * 2 - 1],
                       lambda lib, x, grid: lib.nn.functional.grid_sample(x, grid, align_corners=False)),

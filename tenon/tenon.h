@@ -77,6 +77,7 @@
 #include "tenon/tensor/compile.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/format.h"
+#include "tenon/tensor/host_read.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/share.h"
 #include "tenon/tensor/stats.h"

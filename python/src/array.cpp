@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "dlpack.h"
+#include "elements.h"
 #include "functions.h"
 #include "types.h"
 
@@ -564,35 +565,6 @@ Tensor from_dlpack(const py::object& source) {
   return over(first, first, first + bytes, owner, array, *dtype);
 }
 
-py::object nested(const Dims& shape, size_t depth, const std::function<PyObject*()>& next) {
-  if (depth == shape.size()) return py::reinterpret_steal<py::object>(next());
-  py::list list(static_cast<size_t>(shape[depth]));
-  for (int64_t i = 0; i < shape[depth]; ++i)
-    PyList_SET_ITEM(list.ptr(), i, nested(shape, depth + 1, next).release().ptr());
-  return list;
-}
-
-// As they lie where that is float: to convert them on the device would be another plan, for a loss that is read every
-// step.
-template <typename T>
-std::vector<T> elements_of(const Tensor& x) {
-  if (!std::is_same_v<T, double> || x.dtype() != DType::f32) return x.to_vector<T>();
-  const std::vector<float> elements = x.to_vector<float>();
-  return std::vector<T>(elements.begin(), elements.end());
-}
-
-template <typename T>
-py::object list_of(const Tensor& x, PyObject* (*make)(T)) {
-  std::vector<T> values;
-  {
-    const Released others_run;
-    compute(x);
-    values = elements_of<T>(x);
-  }
-  size_t at = 0;
-  return nested(x.shape(), 0, [&] { return make(values[at++]); });
-}
-
 }  // namespace
 
 void note_arrays() {
@@ -622,17 +594,10 @@ void note_arrays() {
   define<"item", "x", [](const Tensor& x) -> py::object {
     if (x.numel() != 1)
       throw_value_error(fmt::format("a tensor of shape {} is not a single number", ir::to_string(x.shape())));
-    const Tensor one = x.dim() == 0 ? x : x.reshape({});
-    if (is_float(x.dtype())) return list_of<double>(one, PyFloat_FromDouble);
-    if (x.dtype() == DType::boolean)
-      return list_of<int64_t>(one, [](int64_t value) { return PyBool_FromLong(value != 0); });
-    return list_of<int64_t>(one, [](int64_t value) { return PyLong_FromLongLong(value); });
+    return py::reinterpret_steal<py::object>(Elements(x).object(0));
   }>("The number that a tensor of one element holds.", kMethod);
   define<"tolist", "x", [](const Tensor& x) -> py::object {
-    if (is_float(x.dtype())) return list_of<double>(x, PyFloat_FromDouble);
-    if (x.dtype() == DType::boolean)
-      return list_of<int64_t>(x, [](int64_t value) { return PyBool_FromLong(value != 0); });
-    return list_of<int64_t>(x, [](int64_t value) { return PyLong_FromLongLong(value); });
+    return py::reinterpret_steal<py::object>(Elements(x).lists(x.shape()));
   }>("The elements as nested lists.", kMethod);
   define<"_to_bytes", "x", [](const Tensor& x) -> py::object {
     std::vector<std::byte> bytes;

@@ -5,6 +5,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "elements.h"
 #include "functions.h"
 #include "types.h"
 
@@ -162,13 +163,6 @@ void require_one(const Tensor& x, const char* what) {
     throw_value_error(fmt::format("a tensor of shape {} is not a single {}", ir::to_string(x.shape()), what));
 }
 
-template <typename T>
-T read_one(const Tensor& x) {
-  const Released others_run;
-  compute(x);
-  return x.item<T>();
-}
-
 int truth(PyObject* self) {
   try {
     turn::await();
@@ -176,7 +170,7 @@ int truth(PyObject* self) {
     if (x.numel() != 1)
       throw_value_error(fmt::format("the truth of a tensor of shape {} is not defined; use any() or all()",
                                     ir::to_string(x.shape())));
-    return read_one<double>(x) != 0;
+    return Elements(x).number<double>(0) != 0;
   } catch (...) {
     set_python_error();
     return -1;
@@ -186,14 +180,14 @@ PyObject* as_int(PyObject* self) {
   return guarded([&] {
     const Tensor& x = tensor_in(self);
     require_one(x, "integer");
-    if (!is_float(x.dtype())) return PyLong_FromLongLong(read_one<int64_t>(x));
-    return PyLong_FromDouble(read_one<double>(x));
+    if (!is_float(x.dtype())) return PyLong_FromLongLong(Elements(x).number<int64_t>(0));
+    return PyLong_FromDouble(Elements(x).number<double>(0));
   });
 }
 PyObject* as_float(PyObject* self) {
   return guarded([&] {
     require_one(tensor_in(self), "number");
-    return PyFloat_FromDouble(read_one<double>(tensor_in(self)));
+    return PyFloat_FromDouble(Elements(tensor_in(self)).number<double>(0));
   });
 }
 PyObject* as_index(PyObject* self) {
@@ -201,7 +195,7 @@ PyObject* as_index(PyObject* self) {
     const Tensor& x = tensor_in(self);
     if (is_float(x.dtype())) throw_type_error("only a tensor of integers is an index");
     require_one(x, "integer");
-    return PyLong_FromLongLong(read_one<int64_t>(x));
+    return PyLong_FromLongLong(Elements(x).number<int64_t>(0));
   });
 }
 
@@ -336,7 +330,7 @@ int contains(PyObject* self, PyObject* element) {
     if (!operand) return 0;
     turn::await();
     const Tensor found = any(eq(tensor_in(self), *operand));
-    return read_one<bool>(found);
+    return Elements(found).number<bool>(0);
   } catch (...) {
     set_python_error();
     return -1;
