@@ -44,6 +44,7 @@ USES = {
     "exec": {"plan", "device"},
     "tensor": {"grad", "exec"},
     "nn": {"tensor"},
+    "linalg": {"tensor"},
     "optim": {"tensor"},
     "io": {"tensor"},
     "text": {"io"},

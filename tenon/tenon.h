@@ -31,6 +31,7 @@
 #include "tenon/io/own_memory.h"
 #include "tenon/io/safetensors.h"
 #include "tenon/io/torch_file.h"
+#include "tenon/linalg/linalg.h"
 #include "tenon/models/cnn.h"
 #include "tenon/models/decoder.h"
 #include "tenon/models/generate.h"
