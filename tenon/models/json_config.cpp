@@ -80,6 +80,7 @@ void JsonConfig::read(const char* key, bool& into) const { object_->read(type_, 
 void JsonConfig::read(const char* key, std::string& into) const { object_->read(type_, key, into); }
 void JsonConfig::read(const char* key, std::vector<int64_t>& into) const { object_->read(type_, key, into); }
 void JsonConfig::read(const char* key, std::vector<double>& into) const { object_->read(type_, key, into); }
+void JsonConfig::read(const char* key, std::vector<std::string>& into) const { object_->read(type_, key, into); }
 
 void JsonConfig::read_token(const char* key, int64_t& into) const {
   const json* found = object_->find(key);

@@ -30,6 +30,7 @@ class JsonConfig {
   void read(const char* key, std::string& into) const;
   void read(const char* key, std::vector<int64_t>& into) const;
   void read(const char* key, std::vector<double>& into) const;
+  void read(const char* key, std::vector<std::string>& into) const;
   /// The same for the number of a token: -1 where it is null, the first of a list.
   void read_token(const char* key, int64_t& into) const;
 

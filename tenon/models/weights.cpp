@@ -1,4 +1,4 @@
-// The names and shapes of both models, in the order of their layers: a count of layers that is too large ends at the
+// The names and shapes of all models, in the order of their layers: a count of layers that is too large ends at the
 // first one that is not there.
 
 #include "tenon/models/weights.h"
@@ -98,6 +98,22 @@ void require_weights(const LlamaConfig& config, int64_t rows, const std::string&
     fail("llama",
          "{}: max_position_embeddings {} would take a table of {} numbers for a model of {}; lower it in config.json",
          where, config.positions, angles, wanted.numbers());
+}
+
+void require_weights(const BertConfig& config, const std::string& where, const FindShape& find) {
+  const int64_t width = config.width, inner = config.inner;
+  Wanted wanted("bert", where, find);
+  wanted.weight("bert.embeddings.word_embeddings.weight", {config.vocabulary, width});
+  wanted.weight("bert.embeddings.position_embeddings.weight", {config.positions, width});
+  wanted.weight("bert.embeddings.token_type_embeddings.weight", {config.types, width});
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const std::string layer = fmt::format("bert.encoder.layer.{}.", i);
+    for (const char* name :
+         {"attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"})
+      wanted.linear(layer + name, {width, width}, width);
+    wanted.linear(layer + "intermediate.dense", {inner, width}, inner);
+    wanted.linear(layer + "output.dense", {width, inner}, width);
+  }
 }
 
 }  // namespace tenon::models

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tenon/ir/shape.h"
+#include "tenon/models/bert_config.h"
 #include "tenon/models/gpt2_config.h"
 #include "tenon/models/llama_config.h"
 #include "tenon/nn/module.h"
@@ -24,5 +25,7 @@ FindShape shapes_of(const nn::StateDict& state);
 /// embedding.
 void require_weights(const Gpt2Config& config, int64_t rows, const std::string& where, const FindShape& find);
 void require_weights(const LlamaConfig& config, int64_t rows, const std::string& where, const FindShape& find);
+/// Of the embeddings and layers: heads may be new.
+void require_weights(const BertConfig& config, const std::string& where, const FindShape& find);
 
 }  // namespace tenon::models
