@@ -42,18 +42,20 @@ is_sanitized=$(grep -c -- -fsanitize= <<<"$flags" || true)
 if ((!is_sanitized)); then
   # shellcheck disable=SC2046
   link=($(pkg-config --libs tenon))
+  others=()  # without the library itself
+  for word in "${link[@]}"; do [[ $word == -ltenon ]] || others+=("$word"); done
   library=$(find "$prefix" -name 'libtenon.*' | head -n 1)
   shared=$library
   if [[ $library == *.a ]]; then  # the same objects as a shared library
     shared=$work/libtenon.so
     "$compiler" -shared -o "$shared" -Wl,--whole-archive "$library" -Wl,--no-whole-archive \
-      "${link[@]/-ltenon/}" 2>"$work/shared.log" || { cat "$work/shared.log" >&2; exit 1; }
+      "${others[@]}" 2>"$work/shared.log" || { cat "$work/shared.log" >&2; exit 1; }
   fi
   for host in "own_new:$consumer/own_new.cpp" address:-fsanitize=address undefined:-fsanitize=undefined; do
     name=${host%%:*} more=${host#*:}
     # shellcheck disable=SC2046,SC2086
     "$compiler" -std=c++20 $flags $(pkg-config --cflags tenon) ${more/$consumer*/} -c "$consumer/main.cpp" -o "$work/$name.o"
-    for libraries in "${link[*]}" "$shared -Wl,-rpath,${shared%/*} ${link[*]/-ltenon/}"; do
+    for libraries in "${link[*]}" "$shared -Wl,-rpath,${shared%/*} ${others[*]}"; do
       echo "host program, $name, ${libraries%% *}:"
       # shellcheck disable=SC2086
       "$compiler" -std=c++20 $flags "$work/$name.o" $more -o "$work/host" $libraries

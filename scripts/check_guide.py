@@ -123,7 +123,7 @@ def variables():
     """The names that the code asks the environment for, and those of the table."""
     asked = set()
     for folder, pattern in [("tenon", "*.cpp"), ("apps", "*.cpp"), ("python", "*.cpp"), ("python", "*.py"),
-                            ("tests", "*.cpp"), ("tests", "*.h"), ("bench", "*.cpp"), ("scripts", "*.sh")]:
+                            ("tests", "*.cpp"), ("tests", "*.h"), ("tests", "*.py"), ("bench", "*.cpp"), ("scripts", "*.sh")]:
         spelling = r"\$\{?(TENON_[A-Z_]+)" if pattern == "*.sh" else r"\"(TENON_[A-Z_]+)\""
         for path in (ROOT / folder).rglob(pattern):
             asked |= set(re.findall(spelling, path.read_text(encoding="utf-8")))

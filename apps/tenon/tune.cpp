@@ -131,7 +131,9 @@ void run(const TuneArguments& wanted) {
     base::fail("tune", "{}: is of a {}; the products of gpt2 and llama can be tuned", wanted.config,
                config.model.architecture);
   if (!wanted.out.empty()) require_no_run("tune", wanted.out);
-  device::Device& device = device::open(device::find(config.device.name));
+  const ir::DeviceId id = device::find(config.device.name);
+  config.device.name = id.name;  // where it is auto
+  device::Device& device = device::open(id);
   const std::string description = device.describe();
   print("{}{}\n", config.device.name, description.empty() ? "" : ": " + description);
   std::optional<io::ReplacingFile> file;

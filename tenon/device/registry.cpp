@@ -14,6 +14,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/nearest.h"
+#include "tenon/device/gpu_files.h"
 
 namespace tenon::device {
 namespace {
@@ -78,6 +79,8 @@ Choice choose_in(Registry& registry, std::span<const PassedOver> passed_over) {
     const auto passed = std::ranges::find(passed_over, name, &PassedOver::name);
     if (passed != passed_over.end())
       why_not += fmt::format("{}{} {}", separator, name, passed->why);
+    else if (entry.backend.is_host && !may_have_gpu())
+      why_not += fmt::format("{}{} finds no GPU", separator, name);
     else if (!entry.absence().empty())
       why_not += fmt::format("{}{} is not there ({})", separator, name, entry.absence());
     else if (entry.backend.is_host && entry.backend.is_host())

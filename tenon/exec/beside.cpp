@@ -19,9 +19,13 @@ constexpr uint32_t kLong = 64;  // of a chain of operations
 constexpr uint32_t kOften = 2;  // computed on the way to something else
 
 bool is_recomputed(const Node& node) {
-  const bool is_work = node.op() != Op::constant && node.op() != Op::store && node.results() == 1;
+  const bool is_work = node.op() != Op::constant && node.op() != Op::store && node.info().kind != ir::Kind::movement &&
+                       node.results() == 1;
   return node.times_computed() >= kOften && !node.evaluated() && is_work && !node.reads_shared();
 }
+
+// Before its value was computed.
+bool is_cut_early(const Node& node) { return node.op() == Op::detach && !ir::base_node(node.input(0))->evaluated(); }
 
 }  // namespace
 
@@ -74,7 +78,7 @@ struct Begun {
         if (memory && memory->is_carried()) carried.insert(memory);
       } else if (node->op() == Op::store && node->input(0).node->evaluated()) {
         replaced.emplace(node->input(0).node->data().get(), bytes_of(node->type()));
-      } else if (node->op() == Op::detach || is_recomputed(*node)) {
+      } else if (is_cut_early(*node) || is_recomputed(*node)) {
         cut.insert(node.get());
       }
     }
@@ -159,8 +163,7 @@ size_t add_unread(std::vector<Value>& values, const std::vector<ir::NodeRef>& or
   for (const Value& value : waiting) {
     const Node* node = value.node.get();
     const bool holds_history = !value.needs_grad() && below.reads_history.contains(node);
-    const bool is_worth_it =
-        below.is_trained.contains(node) || bytes_of(ir::base_of(value).type()) <= bytes_replaced;
+    const bool is_worth_it = below.is_trained.contains(node) || bytes_of(ir::base_of(value).type()) <= bytes_replaced;
     const bool holds_old = below.reads_old.contains(node) && is_worth_it;
     if (replaces && (holds_old || holds_history || node->depth() >= kLong)) join(value);
   }

@@ -27,7 +27,8 @@ Tensor additive(std::string_view what, const Tensor& mask, DType dtype) {
 }
 
 // Of (batch, heads, T, S); undefined where all may look.
-Tensor joined(const AttentionMasks& masks, int64_t batch, int64_t heads, int64_t rows, int64_t columns, DType dtype) {
+Tensor joined_masks(const AttentionMasks& masks, int64_t batch, int64_t heads, int64_t rows, int64_t columns,
+                    DType dtype) {
   Tensor all;
   if (const Tensor& mask = masks.mask; mask.defined()) {
     const bool fits = mask.shape() == Dims{rows, columns} || mask.shape() == Dims{batch * heads, rows, columns};
@@ -130,7 +131,7 @@ Tensor attend(const AttentionWeights& w, const Tensor& query, const Tensor& key,
     }
   }
   AttentionOptions options;
-  options.mask = joined(masks, batch, w.heads, rows, columns, accumulator(heads[0].dtype()));
+  options.mask = joined_masks(masks, batch, w.heads, rows, columns, accumulator(heads[0].dtype()));
   options.causal = masks.causal;
   options.dropout = dropout;
   const Tensor y = scaled_dot_product_attention(heads[0], heads[1], heads[2], options);
@@ -155,7 +156,7 @@ Tensor attention_weights(const AttentionWeights& w, const Tensor& query, const T
   const Tensor q = projected(query, 0), k = projected(key, 1);
   const int64_t rows = q.size(2), columns = k.size(2);
   Tensor scores = matmul(q, k.transpose(-1, -2)) * (1 / std::sqrt(static_cast<double>(each)));
-  if (const Tensor mask = joined(masks, q.size(0), w.heads, rows, columns, scores.dtype()); mask.defined())
+  if (const Tensor mask = joined_masks(masks, q.size(0), w.heads, rows, columns, scores.dtype()); mask.defined())
     scores = scores + mask;
   if (masks.causal) {
     const Tensor is_ahead = triu(ones({rows, columns}, Options(DType::boolean, scores.device())), 1);

@@ -127,16 +127,38 @@ std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& option
   return task;
 }
 
+// Which device `auto` has chosen, said before anything else that a run says. Where the run is refused, the reason is
+// the only line.
+class DeviceLine {
+ public:
+  DeviceLine(const device::Choice& choice, std::FILE* out)
+      : out_(out), text_(fmt::format("device: {} (device.name is auto: {})\n", choice.id.name, choice.why)) {}
+
+  void say_once() {
+    if (out_) std::fputs(std::exchange(text_, {}).c_str(), out_);
+  }
+
+ private:
+  std::FILE* out_;
+  std::string text_;
+};
+
+struct AutomaticDevice {
+  device::Choice choice;
+  DeviceLine line;
+};
+
 // With a device by its name, which the next run may compare with its own.
-Config with_device(Config config, const device::Choice* choice) {
-  if (choice) config.device.name = choice->id.name;
+Config with_device(Config config, const AutomaticDevice* automatic) {
+  if (automatic) config.device.name = automatic->choice.id.name;
   return config;
 }
 
 class Run {
  public:
-  Run(const Config& config, const TrainOptions& options, const device::Choice* choice = nullptr)
-      : config_(with_device(completed(config, options.config_name, initial_), choice)),
+  Run(const Config& config, const TrainOptions& options, AutomaticDevice* automatic = nullptr)
+      : automatic_(automatic),
+        config_(with_device(completed(config, options.config_name, initial_), automatic)),
         options_(options),
         threads_(config_.device.threads),
         memory_(config_.device.name, config_.device.memory_limit),
@@ -195,6 +217,7 @@ class Run {
 
   TrainResult train() {
     const StopRequest stop;
+    say_device();
     if (folder_.resumes()) resume();
     const std::optional<int64_t> last = done_ > 0 ? std::optional(done_) : std::nullopt;
     view_.emplace(folder_.path(), last, config_.training.steps, options_.out);
@@ -392,7 +415,12 @@ class Run {
     if (options_.out) note_in_any_case(text);
   }
   // Also in a quiet run.
+  void say_device() const {
+    if (automatic_) automatic_->line.say_once();
+  }
+
   void note_in_any_case(const std::string& text) const {
+    say_device();
     std::fprintf(options_.out ? options_.out : stderr, "%s\n", io::harmless(text).c_str());
   }
 
@@ -502,7 +530,8 @@ class Run {
     constexpr double kPause = 5;  // seconds between two lines
     if (!view_) return;
     if (compiled == 0 && !std::exchange(has_told_of_compiling_, true))
-      view_->note(fmt::format("compiling {} kernels for {}; the next run finds them compiled", of, config_.device.name));
+      view_->note(
+          fmt::format("compiling {} kernels for {}; the next run finds them compiled", of, config_.device.name));
     else if (compiled > 0 && compiled < of && seconds_since(told_of_compiling_) >= kPause)
       view_->note(fmt::format("compiled {} of {} kernels", compiled, of));
     else
@@ -542,7 +571,8 @@ class Run {
     return result;
   }
 
-  InitialFolder initial_;  // until the task is made
+  AutomaticDevice* const automatic_;  // null where the config names one
+  InitialFolder initial_;             // until the task is made
   const Config config_;
   const TrainOptions& options_;
   const Threads threads_;
@@ -560,7 +590,7 @@ class Run {
   const exec::WatchCompiling watching_{[this](size_t compiled, size_t of) { show_compiling(compiled, of); }};
 
   std::deque<Position> since_look_;
-  bool has_taken_a_step_ = false;  // and looked at what came of it
+  bool has_taken_a_step_ = false;                  // and looked at what came of it
   int64_t done_ = 0, looked_at_ = 0, saved_ = -1;  // steps
   int64_t items_ = 0, logged_items_ = 0;
   Clock::time_point started_;
@@ -586,13 +616,13 @@ TrainResult train(const Config& config, const TrainOptions& options) {
   std::vector<device::PassedOver> passed_over;
   while (true) {
     const device::Choice choice = device::choose(passed_over);
-    if (options.out)
-      std::fprintf(options.out, "device: %s (device.name is auto: %s)\n", choice.id.name, choice.why.c_str());
+    AutomaticDevice automatic{choice, DeviceLine(choice, options.out)};
     std::optional<Run> run;
     try {
-      run.emplace(config, options, &choice);
+      run.emplace(config, options, &automatic);
       return run->run();
     } catch (const device::OutOfMemory& error) {
+      automatic.line.say_once();
       if (choice.id == device::find("cpu") || (run && run->has_taken_a_step())) throw;
       passed_over.push_back({choice.id.name, fmt::format("cannot hold the model ({})", error.what())});
       if (device::default_index() == choice.id.index) device::set_default_device(device::choose(passed_over).id);

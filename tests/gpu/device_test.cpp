@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 
+#include "tenon/device/gpu_files.h"
 #include "tenon/device/pool.h"
 #include "tenon/device/registry.h"
 #include "tests/error_text.h"
@@ -369,11 +372,34 @@ TEST(AutoDevice, IsAGpuOrTheCpuAndSaysWhy) {
   for (const char* name : {"cuda", "vulkan", "opencl"}) {
     if (choice.id.name == std::string(name)) break;
     const std::string why = why_absent(name);
-    EXPECT_NE(choice.why.find(why.empty() ? std::string(name) + " would run on the cpu itself"
-                                          : std::string(name) + " is not there (" + why + ")"),
+    const bool has_no_gpu = name != std::string("cuda") && !device::may_have_gpu();
+    EXPECT_NE(choice.why.find(name + (has_no_gpu    ? " finds no GPU"
+                                      : why.empty() ? " would run on the cpu itself"
+                                                    : " is not there (" + why + ")")),
               std::string::npos)
         << choice.why;
   }
+}
+
+// Drivers are asked only where there is a file of a GPU.
+TEST(AutoDevice, LooksForDeviceFiles) {
+#ifdef __linux__
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / fmt::format("tenon-gpu-files-{}", ::getpid());
+  const auto has_gpu_with = [&](const std::string& file) {
+    fs::remove_all(folder);
+    fs::create_directories((folder / file).parent_path());
+    std::ofstream(folder / file) << "";
+    return device::may_have_gpu(folder);
+  };
+  EXPECT_TRUE(has_gpu_with("nvidia0"));
+  EXPECT_TRUE(has_gpu_with("kfd"));
+  EXPECT_TRUE(has_gpu_with("dri/renderD128"));
+  EXPECT_FALSE(has_gpu_with("dri/card0"));  // a display without a processor of its own
+  EXPECT_FALSE(has_gpu_with("null"));
+  fs::remove_all(folder);
+  EXPECT_FALSE(device::may_have_gpu(folder));
+#endif
 }
 
 }  // namespace

@@ -300,7 +300,7 @@ TEST(KvCache, ATokenTooManyIsAnErrorAndChangesNothing) {
   cache.advance(3);
   wait({cache.keys(), cache.values(), cache.position()});
   cache.append(zeros({1, 1, 1, 2}), zeros({1, 1, 1, 2}));
-  EXPECT_EQ(text_of([&] { cache.keys().to_vector<float>(); }), "[gather] index 3 is out of range for axis 0 of size 3");
+  EXPECT_EQ(text_of([&] { cache.keys().to_vector<float>(); }), "[index_select] index 3 is out of range for axis 0 of size 3");
   EXPECT_EQ(values(cache.keys()), Floats(6, 1));
   EXPECT_EQ(text_of([&] {
               cache.append(ones({1, 1, 4, 2}), ones({1, 1, 4, 2}));

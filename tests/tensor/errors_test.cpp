@@ -637,8 +637,8 @@ TEST(IndexErrors, APositionFoundByTheDeviceIsTheOneThatWasGiven) {
     const Options options(int64, Device(name));
     const Tensor x = arange(12, options).reshape({3, 4}).eval(), two = full({1}, 2, options).clone().eval();
     const auto text = [](const Tensor& made) { return error_of([&] { made.to_vector<int64_t>(); }); };
-    EXPECT_EQ(text(x[two - 6]), "[gather] index -4 is out of range for axis 0 of size 3") << name;
-    EXPECT_EQ(text(x[two + 9]), "[gather] index 11 is out of range for axis 0 of size 3") << name;
+    EXPECT_EQ(text(x[two - 6]), "[index_select] index -4 is out of range for axis 0 of size 3") << name;
+    EXPECT_EQ(text(x[two + 9]), "[index_select] index 11 is out of range for axis 0 of size 3") << name;
     EXPECT_EQ(text(x.index({two - 1, two - 7})), "[gather] index -5 is out of range for axis 1 of size 4") << name;
     EXPECT_EQ(text(gather(x, 1, (two + 3).reshape({1, 1}))), "[gather] index 5 is out of range for axis 1 of size 4");
     EXPECT_EQ(x.index({two - 3, two - 6}).to_vector<int64_t>(), std::vector<int64_t>{8}) << name;
@@ -661,9 +661,9 @@ TEST_F(Errors, ABadHostTargetIsFoundBesideIgnoredOnes) {
 TEST_F(Errors, AComputedIndexIsRaisedWhenRead) {
   const Tensor computed = tensor({0, 1}) * 5;
   const Tensor rows = index_select(a, 0, computed), words = nn::embedding(a, computed);
-  EXPECT_EQ(error_of([&] { rows.to_vector<float>(); }), "[gather] index 5 is out of range for axis 0 of size 2");
-  EXPECT_EQ(error_of([&] { sum(words).item<float>(); }), "[gather] index 5 is out of range for axis 0 of size 2");
-  EXPECT_EQ(error_of([&] { rows.to_vector<float>(); }), "[gather] index 5 is out of range for axis 0 of size 2");
+  EXPECT_EQ(error_of([&] { rows.to_vector<float>(); }), "[index_select] index 5 is out of range for axis 0 of size 2");
+  EXPECT_EQ(error_of([&] { sum(words).item<float>(); }), "[embedding] index 5 is out of range for axis 0 of size 2");
+  EXPECT_EQ(error_of([&] { rows.to_vector<float>(); }), "[index_select] index 5 is out of range for axis 0 of size 2");
 }
 
 // Within dim 1, position 4 of a row of 3 must not read the next row.

@@ -101,7 +101,7 @@ TEST_F(Runs, AutoPassesOverADeviceThatCannotHoldTheModel) {
   EXPECT_NE(next, small);
   EXPECT_FALSE(device::is_for_tests(next)) << next.name;
 
-  Config automatic = tiny({"training.steps=2", "sample.every=0", "device.name=auto"});
+  Config automatic = tiny({"training.steps=2", "sample.every=0", "sample.tokens=64", "device.name=auto"});
   const std::string text = said("automatic", automatic);
   EXPECT_TRUE(text.starts_with("device: small (device.name is auto: it is the first choice)\n")) << text;
   EXPECT_NE(text.find("device.name is auto: small cannot hold the model ([memory] "), text.npos) << text;
