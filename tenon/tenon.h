@@ -19,6 +19,7 @@
 #include "tenon/data/prepare.h"
 #include "tenon/data/random.h"
 #include "tenon/data/sample.h"
+#include "tenon/data/sampler.h"
 #include "tenon/data/stories.h"
 #include "tenon/data/token_file.h"
 #include "tenon/data/tokenizer_fingerprint.h"

@@ -6,11 +6,9 @@
 
 #include "tenon/base/available_memory.h"
 #include "tenon/base/error.h"
-#include "tenon/base/hash.h"
 #include "tenon/data/fork_gate.h"
 #include "tenon/data/host_bytes.h"
 #include "tenon/data/ordered_pipeline.h"
-#include "tenon/data/permutation.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -30,11 +28,19 @@ void check(const DataLoaderOptions& options) {
   if (options.prefetch < 1 || options.prefetch > kMostPrefetch) {
     base::fail("data_loader", "a prefetch of {} batches; it must be from 1 to {}", options.prefetch, kMostPrefetch);
   }
+  if (options.sampler && options.shuffle)
+    base::fail("data_loader", "a sampler and shuffle: the sampler says the order; leave shuffle out");
+}
+
+std::shared_ptr<const Sampler> sampler_of(const DataLoaderOptions& options, int64_t samples) {
+  if (options.sampler) return options.sampler;
+  if (options.shuffle) return std::make_shared<const RandomSampler>(samples, options.seed);
+  return std::make_shared<const SequentialSampler>(samples);
 }
 
 /// Batches of an epoch, and one line of refusal where there are none.
 int64_t batches_of(int64_t samples, const DataLoaderOptions& options) {
-  if (samples < 1) base::fail("data_loader", "the dataset has no samples");
+  if (samples < 1) base::fail("data_loader", "the sampler has no samples");
   const int64_t whole = samples / options.batch_size, rest = samples % options.batch_size;
   const int64_t batches = whole + (rest > 0 && options.last != LastBatch::kDrop ? 1 : 0);
   if (batches == 0) {
@@ -95,11 +101,14 @@ struct DataLoader::Prepared {
 struct DataLoader::Recipe {
   SharedDataset dataset;
   DataLoaderOptions options;
-  int64_t samples, batches;
+  std::shared_ptr<const Sampler> sampler;
+  int64_t samples, batches;  // of an epoch
 
   Recipe(SharedDataset of, const DataLoaderOptions& given) : dataset(std::move(of)), options(given) {
     check(options);
-    samples = dataset->size();
+    if (dataset->size() < 1) base::fail("data_loader", "the dataset has no samples");
+    sampler = sampler_of(options, dataset->size());
+    samples = sampler->size();
     batches = batches_of(samples, options);
     require_room(samples, options);
   }
@@ -115,18 +124,20 @@ struct DataLoader::Recipe {
   std::vector<int64_t> indices_of(const DataLoaderState& state) const {
     const int64_t first = state.batch * options.batch_size;
     std::vector<int64_t> indices(static_cast<size_t>(std::min(options.batch_size, samples - first)));
-    // Mixed twice: mixed once, epoch 2 of seed 1 would be epoch 1 of seed 2.
-    const Permutation shuffled(static_cast<uint64_t>(samples),
-                               base::mix(base::mix(0, state.seed), static_cast<uint64_t>(state.epoch)));
-    for (size_t i = 0; i < indices.size(); ++i) {
-      const int64_t place = first + static_cast<int64_t>(i);
-      indices[i] = options.shuffle ? static_cast<int64_t>(shuffled(static_cast<uint64_t>(place))) : place;
-    }
+    for (size_t i = 0; i < indices.size(); ++i)
+      indices[i] = checked(sampler->at(state.epoch, first + static_cast<int64_t>(i)));
     return indices;
   }
 
-  Sample sample_at(int64_t index, const DataLoaderState& state) const {
-    Random random(state.seed, state.epoch, index);
+  int64_t checked(int64_t index) const {
+    if (index < 0 || index >= dataset->size())
+      base::fail("data_loader", "the sampler asks for sample {} of {}", index, dataset->size());
+    return index;
+  }
+
+  /// Chance belongs to the sample, or to its place where a sampler may give it more than once.
+  Sample sample_at(int64_t index, int64_t place, const DataLoaderState& state) const {
+    Random random(state.seed, state.epoch, options.sampler ? place : index);
     return told([&] { return dataset->draw(index, random); },
                 [&] { return fmt::format("sample {} in epoch {}", index, state.epoch); });
   }
@@ -163,22 +174,22 @@ struct DataLoader::Recipe {
     const auto real = static_cast<int64_t>(indices.size());
     const bool is_padded = options.last == LastBatch::kPad;
     if (is_padded) indices.resize(static_cast<size_t>(options.batch_size), indices.back());
-    Sample batch = batch_of(indices, state);
+    Sample batch = batch_of(indices, real, state);
     if (is_padded) batch.add(kMask, mask(real));
     return batch;
   }
 
-  Sample batch_of(std::span<const int64_t> indices, const DataLoaderState& state) const {
+  /// Samples after the first `real` ones only fill up.
+  Sample batch_of(std::span<const int64_t> indices, int64_t real, const DataLoaderState& state) const {
     if (!options.collate) {
       std::optional<Sample> batch = told([&] { return dataset->stacked(indices, options.device); },
                                          [&] { return "the batch of samples " + shown(indices); });
       if (batch) return std::move(*batch);
     }
     std::vector<Sample> chosen;
-    for (size_t i = 0; i < indices.size(); ++i) {
-      const bool is_filled_up = i > 0 && indices[i] == indices[i - 1];
-      chosen.push_back(is_filled_up ? chosen.back() : sample_at(indices[i], state));
-    }
+    const int64_t first = state.batch * options.batch_size;
+    for (int64_t i = 0; i < std::ssize(indices); ++i)
+      chosen.push_back(i >= real ? chosen.back() : sample_at(indices[static_cast<size_t>(i)], first + i, state));
     return collated(std::move(chosen), indices);
   }
 };

@@ -20,6 +20,7 @@
 #include "tenon/data/collate.h"
 #include "tenon/data/data_loader_state.h"
 #include "tenon/data/dataset.h"
+#include "tenon/data/sampler.h"
 
 namespace tenon::data {
 
@@ -37,8 +38,9 @@ struct DataLoaderOptions {
   int workers = 0;   // threads that prepare batches; 0: they are prepared when they are asked for
   int prefetch = 2;  // batches that each worker prepares ahead
   LastBatch last = LastBatch::kKeep;
-  Collate collate = nullptr;  // stack_samples unless given
-  Device device = {};         // of the batches
+  Collate collate = nullptr;                         // stack_samples unless given
+  Device device = {};                                // of the batches
+  std::shared_ptr<const Sampler> sampler = nullptr;  // which samples, in which order; not beside shuffle
 };
 
 /// One thread at a time may use a loader.

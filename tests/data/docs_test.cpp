@@ -71,8 +71,14 @@ TEST_F(DocsOfData, DatasetExamplesRun) {
   }
   std::string saved = to_json(loader.state());
   loader.restore(data::data_loader_state_from_json(saved));
+
+  std::vector<double> weights(1000, 1.0);
+  for (size_t i = 0; i < 50; ++i) weights[i] = 19;   // the rare class, as often as all others together
+  const auto sampler = std::make_shared<data::WeightedSampler>(weights, 1000, 7);
+  data::DataLoader balanced(pairs, {.batch_size = 50, .sampler = sampler});
   // clang-format on
   EXPECT_EQ(rows, 3 * 900);
+  EXPECT_EQ(balanced.size(), 20);
   EXPECT_EQ(data::DataLoader(Squares(), {.batch_size = 4}).next()[1].to_vector<int64_t>(),
             (std::vector<int64_t>{0, 1, 4, 9}));
 

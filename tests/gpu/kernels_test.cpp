@@ -115,7 +115,7 @@ TEST_P(GpuKernels, ACopyIntoStateDoesNothingBehindAFault) {
   const Tensor bad = index_select(table, 0, full({2}, 7, Options(DType::i64, device)).clone() + 1).eval();
   const std::vector<Command> copies = {Copy{{value, 0, 4}, {state, 0, 4}, true}, Copy{{value, 0, 4}, {result, 0, 4}}};
   const device::Ticket ticket = device_->send(copies, false);
-  EXPECT_EQ(text_of([&] { device_->wait(ticket); }), "[gather] index 8 is out of range for axis 0 of size 3");
+  EXPECT_EQ(text_of([&] { device_->wait(ticket); }), "[index_select] index 8 is out of range for axis 0 of size 3");
   EXPECT_TRUE(device_->is_known_to_fail(ticket));
   EXPECT_EQ(read(state), std::vector<float>{1});
   EXPECT_EQ(read(result), std::vector<float>{7});
