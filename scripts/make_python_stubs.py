@@ -90,10 +90,12 @@ SPECIAL = ("__init__", "__call__", "__len__", "__getitem__", "__iter__", "__next
 
 def class_stub(cls):
     base, members, own = cls.__mro__[1], dict(vars(cls)), set(vars(cls))
-    while base.__name__.startswith("_") or base.__name__ == cls.__name__:  # nobody knows it
+    while base.__name__.startswith("_") or base.__name__ == cls.__name__ or (base.__name__ not in KNOWN and issubclass(base, tenon.nn.Module)):  # nobody knows it
         members, base = {**vars(base), **members}, base.__mro__[1]
-    lines = [f"class {cls.__name__}{f'({base.__name__})' if base.__name__ in KNOWN else ''}:"]
+    lines = [f"class {cls.__name__}{f'({base.__name__})' if base.__name__ in KNOWN or base is tenon.Tensor else ''}:"]
     lines += [f"    {name}: Any" for name in inspect.get_annotations(cls) if not name.startswith("_")]
+    if cls is tenon.nn.Module:
+        lines.append("    def __getattr__(self, name: str) -> Any: ...")  # parameters, modules and settings
     for name, member in sorted(members.items()):
         if (name.startswith("_") and name not in SPECIAL) or (name not in own and base.__name__ in KNOWN and hasattr(base, name)):
             continue
@@ -110,8 +112,8 @@ def class_stub(cls):
             before = getattr(base, name, None) if base.__name__ in KNOWN and name != "__init__" else None
             if inspect.isfunction(before) and of_python(name, before) == text:
                 continue  # the base says so
-            if text == "def forward(self, input: Any) -> Any: ..." and issubclass(cls, tenon.nn.Module):
-                continue  # it says nothing that __call__ of Module does not
+            if name == "forward" and cls is not tenon.nn.Module and issubclass(cls, tenon.nn.Module):
+                continue  # layers are called, and its arguments are of any type: __call__ of Module says as much
             if inspect.isfunction(before) and "*args" not in of_python(name, before):
                 text += "  # type: ignore[override]"
             lines.append("    " + text)
@@ -166,12 +168,7 @@ def public(module):
                   if not name.startswith("_") and not inspect.ismodule(value) and name not in ("Tensor", "Any"))
 
 
-COMMON = """from __future__ import annotations
-
-import os
-from typing import Any, Callable, Iterator, Sequence, Union
-
-"""
+COMMON = "from typing import Any, Callable, Iterator, Sequence, Union\n"
 
 TENSOR = """Number = Union[builtins.bool, builtins.int, builtins.float]
 PathLike = Union[str, os.PathLike[str]]
@@ -276,7 +273,7 @@ def tensor_stub():
 def top_stub():
     shown = {line.split("(")[0][4:] for line in _tenon._stubs("function")} | {
         "Tensor", "dtype", "device", "Captured", "int", "float", "bool", "long", "double", "half"}
-    lines = [COMMON.replace("import os", "import builtins\nimport os").rstrip("\n"),
+    lines = ["import builtins\nimport os", COMMON.rstrip("\n"),
              "from . import accelerator as accelerator, compiler as compiler, jit as jit, special as special, testing as testing",
              "from . import amp as amp, autograd as autograd, backends as backends, cuda as cuda, data as data, linalg as linalg",
              "from . import models as models, nn as nn, optim as optim, random as random, text as text, training as training",
@@ -325,19 +322,10 @@ def stubs():
     collect_known()
     shared = COMMON + "from .{dots} import DTypeLike as DTypeLike, PathLike as PathLike, Tensor as Tensor\n"
     files = {"__init__.pyi": top_stub()}
-    files["amp.pyi"] = "from .autograd import autocast as autocast\nfrom .optim import GradScaler as GradScaler\n"
     files["special.pyi"] = ("from . import digamma as digamma, digamma as psi, erf as erf, erfc as erfc, erfinv as erfinv, exp2 as exp2\n"
                             "from . import expm1 as expm1, lgamma as gammaln, log1p as log1p, log_softmax as log_softmax, logit as logit\n"
                             "from . import logsumexp as logsumexp, round as round, sigmoid as expit, sinc as sinc, softmax as softmax\n"
                             "from . import xlogy as xlogy\n")
-    files["backends/__init__.pyi"] = "from . import cuda as cuda, cudnn as cudnn, mps as mps\n"
-    files["nn/modules/__init__.pyi"] = "from .. import *\n"
-    files["nn/parameter.pyi"] = "from . import Buffer as Buffer, Parameter as Parameter\n"
-    files["utils/__init__.pyi"] = "from . import checkpoint as checkpoint, data as data\n"
-    files["utils/data/__init__.pyi"] = "from ...data import *\n"
-    for name in ("dataloader", "dataset", "sampler"):
-        files[f"utils/data/{name}.pyi"] = "from ...data import *\n"
-    files["cuda/amp.pyi"] = "from ..autograd import autocast as autocast\nfrom ..optim import GradScaler as GradScaler\n"
     files["cuda/__init__.pyi"] = (shared.replace("{dots}", ".") + "from . import amp as amp\n\n" +
                                   module_stub(public(tenon.cuda), "cuda"))
     files["nn/parallel/__init__.pyi"] = (shared.replace("{dots}", "..") + "from .. import Module as Module\n\n" +

@@ -1,4 +1,4 @@
 """PyTorch's place for products in lower types and for loss scaling."""
 
-from .autograd import autocast  # noqa: F401
-from .optim import GradScaler  # noqa: F401
+from .autograd import autocast as autocast
+from .optim import GradScaler as GradScaler

@@ -18,6 +18,7 @@ class Net(nn.Module):
 def main() -> None:
     net = Net()
     optimizer = tenon.optim.AdamW(net.parameters(), lr=1e-3)
+    print(net.layer.weight.shape, nn.MSELoss()(tenon.ones(2), tenon.zeros(2)), nn.Parameter(tenon.ones(2)).grad)
     x = tenon.rand(4, 2, dtype=tenon.float32, requires_grad=True)
     loss: tenon.Tensor = net.forward(x).mean()
     loss.backward()

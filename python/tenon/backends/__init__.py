@@ -8,4 +8,4 @@ its own by what is measured. allow_tf32 lets products of float32 take their oper
 >>> tenon.backends.cuda.matmul.allow_tf32 = True
 """
 
-from . import cuda, cudnn, mps  # noqa: F401
+from . import cuda as cuda, cudnn as cudnn, mps as mps

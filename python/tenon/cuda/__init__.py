@@ -46,9 +46,8 @@ def set_device(device):
 
 def get_device_name(device=None):
     """The name of a device, as it calls itself; Tenon knows it by "cuda" alone."""
-    name = "cuda" if device in (None, 0, "cuda", "cuda:0") else f"cuda:{device}" if isinstance(device, int) else str(getattr(device, "name", device))
     try:
-        return _tenon.device(name).name
+        return _tenon.device(_name_of(device)).name
     except ValueError as error:
         raise _tenon.Error(str(error)) from None
 

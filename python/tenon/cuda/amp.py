@@ -1,7 +1,7 @@
 """PyTorch's older place for autocast and GradScaler, which name no device."""
 
 from ..autograd import autocast as _autocast
-from ..optim import GradScaler  # noqa: F401
+from ..optim import GradScaler as GradScaler
 
 
 class autocast(_autocast):

@@ -24,16 +24,6 @@ class _Padding(Module):
         return str(self.padding)
 
 
-class ZeroPad2d(_Padding):
-    """Zeros around images."""
-
-
-class ZeroPad1d(_Padding):
-    """Zeros before and after."""
-
-    _sides = 2
-
-
 class ConstantPad1d(_Padding):
     """A number before and after."""
 
@@ -56,41 +46,12 @@ class ConstantPad2d(ConstantPad1d):
     _sides = 4
 
 
-class ReflectionPad1d(_Padding):
-    """What lies inside, mirrored."""
-
-    _sides, _mode = 2, "reflect"
-
-
-class ReflectionPad2d(_Padding):
-    """What lies inside, mirrored."""
-
-    _mode = "reflect"
-
-
-class ReplicationPad1d(_Padding):
-    """The outermost elements again."""
-
-    _sides, _mode = 2, "replicate"
-
-
-class ReplicationPad2d(_Padding):
-    """The outermost elements again."""
-
-    _mode = "replicate"
-
-
-class CircularPad1d(_Padding):
-    """The elements of the other side."""
-
-    _sides, _mode = 2, "circular"
-
-
-class CircularPad2d(_Padding):
-    """The elements of the other side."""
-
-    _mode = "circular"
-
+_MODES = {"Zero": ("constant", "Zeros"), "Reflection": ("reflect", "What lies inside, mirrored,"),
+          "Replication": ("replicate", "The outermost elements again,"), "Circular": ("circular", "The elements of the other side,")}
+for _name, (_mode, _about) in _MODES.items():
+    for _axes, _where in ((1, "before and after"), (2, "around images")):
+        globals()[f"{_name}Pad{_axes}d"] = type(f"{_name}Pad{_axes}d", (_Padding,), {
+            "__doc__": f"{_about} {_where}.", "__module__": __name__, "_sides": 2 * _axes, "_mode": _mode})
 
 globals().update(layers_of(__name__, """
 PixelShuffle(upscale_factor: int) = pixel_shuffle(input, upscale_factor) ; Channels become pixels.

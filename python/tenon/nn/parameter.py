@@ -1,3 +1,3 @@
 """PyTorch's place for Parameter and Buffer."""
 
-from .module import Buffer, Parameter  # noqa: F401
+from . import Buffer as Buffer, Parameter as Parameter

@@ -1,3 +1,3 @@
 """PyTorch's place for data loaders (tenon.utils.data is tenon.data) and for checkpoint()."""
 
-from . import checkpoint, data  # noqa: F401
+from . import checkpoint as checkpoint, data as data

@@ -3,6 +3,4 @@
 >>> from tenon.utils.data import DataLoader, TensorDataset
 """
 
-from ... import data as _data
-
-globals().update({name: value for name, value in vars(_data).items() if not name.startswith("_")})
+from ...data import *  # noqa: F401,F403

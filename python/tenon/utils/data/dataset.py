@@ -1,5 +1,3 @@
 """PyTorch's place for datasets: the same as tenon.data."""
 
-from ... import data as _data
-
-globals().update({name: value for name, value in vars(_data).items() if not name.startswith("_")})
+from ...data import *  # noqa: F401,F403

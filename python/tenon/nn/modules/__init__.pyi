@@ -1,3 +1,0 @@
-# Written by scripts/make_python_stubs.py; do not edit.
-
-from .. import *
