@@ -40,6 +40,7 @@ struct GameTraining {
 bool is_game(const std::string& config, const std::string& resume);
 void train_game(const GameTraining& wanted);
 
+void add_classify(CLI::App& app);
 void add_completion(CLI::App& app);
 void add_config(CLI::App& app);
 void add_convert(CLI::App& app);

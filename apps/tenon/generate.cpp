@@ -56,18 +56,9 @@ std::string with_line_breaks(std::string text) {
   return text;
 }
 
-// Empty lines are no prompts.
-std::vector<std::string> lines_of(const std::string& path) {
+std::vector<std::string> prompts_in(const std::string& path) {
   const auto file = io::MappedFile::open(kGenerate, path);
-  std::string_view rest = io::as_text(file->bytes());
-  std::vector<std::string> lines;
-  while (!rest.empty()) {
-    const size_t end = std::min(rest.find('\n'), rest.size());
-    std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (!line.empty()) lines.emplace_back(line);
-  }
+  std::vector<std::string> lines = lines_of(io::as_text(file->bytes()));
   if (lines.empty()) fail(kGenerate, "{}: holds no prompts; write one a line", path);
   return lines;
 }
@@ -75,7 +66,7 @@ std::vector<std::string> lines_of(const std::string& path) {
 std::vector<std::string> prompts_of(const GenerateArguments& job) {
   std::vector<std::string> prompts;
   if (!job.file.empty()) {
-    prompts = lines_of(job.file);
+    prompts = prompts_in(job.file);
   } else {
     std::string prompt = job.has_prompt ? job.prompt : read_stdin(kGenerate);
     if (!job.has_prompt && prompt.ends_with('\n')) prompt.pop_back();  // which `echo` adds

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -20,6 +21,18 @@ void write_out(std::string_view bytes) {
 void flush_out() {
   errno = 0;
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) throw OutputLost(errno);
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) lines.emplace_back(line);
+  }
+  return lines;
 }
 
 std::string shown(const std::filesystem::path& path) { return io::escaped(path.string()); }

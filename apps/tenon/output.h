@@ -1,5 +1,5 @@
-// What commands print, and what they read from stdin. Results go to stdout, and not being able to write them is a failure; what is said meanwhile goes
-// to stderr, where losing it ends nothing.
+// What commands print, and what they read from stdin. Results go to stdout, and not being able to write them is a
+// failure; what is said meanwhile goes to stderr, where losing it ends nothing.
 
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tenon::cli {
 
@@ -23,6 +24,9 @@ class OutputLost : public std::runtime_error {
 void write_out(std::string_view bytes);
 /// Everything written is handed on.
 void flush_out();
+
+/// The lines of a text that are not empty, without their ends.
+std::vector<std::string> lines_of(std::string_view text);
 
 /// All of stdin; `command` begins the error's line.
 std::string read_stdin(std::string_view command);

@@ -110,6 +110,7 @@ void add_train(CLI::App& app) {
       "Examples:\n"
       "  tenon train demo\n"
       "  tenon train mnist_cnn --set data.path=mnist\n"
+      "  tenon train text_classifier --set data.train=reviews.csv    (columns text and label)\n"
       "  tenon train resnet50 --set data.path=pictures    (a folder of pictures for each class)\n"
       "  tenon train shakespeare_char_cpu --set data.train=input.txt --out runs/shakespeare\n"
       "  tenon train wiki_base --set data.train=wiki.txt --vocab vocab.txt\n"

@@ -226,7 +226,7 @@ class Reader {
     });
     for (size_t i = 0; i < columns_.size(); ++i) {
       const auto given = options_.types.find(columns_[i].name);
-      columns_[i].type = given == options_.types.end() ? seen[i].type() : given->second;
+      columns_[i].type = given == options_.types.end() ? options_.type_of_all.value_or(seen[i].type()) : given->second;
     }
   }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct CsvOptions {
   std::vector<std::string> names = {};           // instead of those of the header, or where there is none
   std::map<std::string, ColumnType> types = {};  // of columns that shall not be found out
   std::vector<std::string> missing = {"", "NA", "N/A", "NaN", "nan", "null", "NULL"};  // what stands for no value
+  std::optional<ColumnType> type_of_all = {};  // of columns that `types` does not name, which is else found out
 };
 
 struct CsvColumn {

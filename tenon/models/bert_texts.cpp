@@ -6,7 +6,6 @@
 #include "tenon/tensor/creation.h"
 
 namespace tenon::models {
-namespace {
 
 std::shared_ptr<const text::WordPiece> as_wordpiece(std::shared_ptr<const text::Tokenizer> tokenizer,
                                                     const std::filesystem::path& path) {
@@ -16,8 +15,6 @@ std::shared_ptr<const text::WordPiece> as_wordpiece(std::shared_ptr<const text::
                path.string(), tokenizer->kind());
   return found;
 }
-
-}  // namespace
 
 BertTokens bert_tokens(const text::WordPiece& tokenizer, const std::vector<std::string>& texts, int64_t longest,
                        const std::vector<std::string>& seconds, Device device) {

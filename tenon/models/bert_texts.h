@@ -23,6 +23,9 @@ BertTokens bert_tokens(const text::WordPiece& tokenizer, const std::vector<std::
 /// The number that texts are filled up with: [PAD], or 0 where the vocabulary has none.
 int32_t padding_token(const text::WordPiece& tokenizer);
 
+/// A tokenizer that was read from a path, as a WordPiece; fails with one line where it is of another kind.
+std::shared_ptr<const text::WordPiece> as_wordpiece(std::shared_ptr<const text::Tokenizer> tokenizer,
+                                                    const std::filesystem::path& path);
 /// text::load_tokenizer() of a vocabulary for a BERT; fails with one line where it is of another kind.
 std::shared_ptr<const text::WordPiece> load_wordpiece(const std::filesystem::path& path);
 std::shared_ptr<const text::WordPiece> load_wordpiece(const io::OpenFolder& folder);

@@ -40,15 +40,22 @@ TextClassifier TextClassifier::load(const std::filesystem::path& folder, Device 
   return {std::move(model), std::move(tokenizer)};
 }
 
-std::vector<TextClass> TextClassifier::classify(const std::vector<std::string>& texts, int64_t batch) const {
+std::vector<TextClass> TextClassifier::classify(const std::vector<std::string>& texts, int64_t batch,
+                                                const std::vector<std::string>& seconds) const {
+  if (!seconds.empty() && seconds.size() != texts.size())
+    base::fail("bert", "{} texts and {} second ones do not make pairs", texts.size(), seconds.size());
   const NoGrad reading;
   const auto count = static_cast<size_t>(std::max<int64_t>(1, batch));
   std::vector<TextClass> made;
   for (size_t first = 0; first < texts.size(); first += count) {
     const size_t last = std::min(texts.size(), first + count);
-    const std::vector<std::string> part(texts.begin() + static_cast<ptrdiff_t>(first),
-                                        texts.begin() + static_cast<ptrdiff_t>(last));
-    const BertTokens tokens = bert_tokens(*tokenizer_, part, model_->config().positions, {}, model_->device());
+    const auto part_of = [&](const std::vector<std::string>& all) {
+      if (all.empty()) return all;
+      return std::vector(all.begin() + static_cast<ptrdiff_t>(first), all.begin() + static_cast<ptrdiff_t>(last));
+    };
+    const std::vector<std::string> part = part_of(texts);
+    const BertTokens tokens =
+        bert_tokens(*tokenizer_, part, model_->config().positions, part_of(seconds), model_->device());
     const std::vector<double> all = softmax(model_->logits(tokens).to(DType::f32), 1).to_vector<double>();
     for (size_t i = 0; i < part.size(); ++i) {
       const auto begin = all.begin() + static_cast<ptrdiff_t>(i * labels().size());

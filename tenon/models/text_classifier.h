@@ -30,8 +30,10 @@ class TextClassifier {
   /// there is no classifier.
   static TextClassifier load(const std::filesystem::path& folder, Device device = {});
 
-  /// One of each text; those that are too long are judged by their beginning.
-  std::vector<TextClass> classify(const std::vector<std::string>& texts, int64_t batch = 32) const;
+  /// One of each text, or of each pair where there are `seconds`; those that are too long are judged by their
+  /// beginning.
+  std::vector<TextClass> classify(const std::vector<std::string>& texts, int64_t batch = 32,
+                                  const std::vector<std::string>& seconds = {}) const;
   const std::vector<std::string>& labels() const { return model_->config().labels; }
   const Bert& model() const { return *model_; }
 

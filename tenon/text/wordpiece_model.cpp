@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tenon/io/file.h"
 #include "tenon/text/added_tokens.h"
 #include "tenon/text/json_value.h"
 #include "tenon/text/unicode.h"
@@ -235,6 +236,18 @@ WordPieceModel parse_hugging_face_wordpiece(const JsonView& root) {
     parts.refuse(fmt::format("has no token {} for words that are unknown", in_quotes(unknown)));
   model.unknown = static_cast<int32_t>(found - model.tokens.begin());
   return model;
+}
+
+void save_vocabulary_lines(const WordPieceModel& model, const std::filesystem::path& folder) {
+  const auto flag = [](bool value) { return value ? "true" : "false"; };
+  io::ReplacingFile lines(kFormat, folder / "vocab.txt"), settings(kFormat, folder / "tokenizer_config.json");
+  for (const std::string& token : model.tokens) lines.write(token + "\n");
+  settings.write(fmt::format(
+      "{{\n  \"tokenizer_class\": \"BertTokenizer\",\n  \"do_lower_case\": {},\n  \"strip_accents\": {},\n"
+      "  \"tokenize_chinese_chars\": {}\n}}\n",
+      flag(model.spelling.lower_case), flag(model.spelling.strip_accents), flag(model.spelling.space_ideographs)));
+  lines.commit();
+  settings.commit();
 }
 
 std::string hugging_face_json(const WordPieceModel& model) {

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,10 @@ WordPieceModel parse_vocabulary_lines(const io::Input& vocabulary, const io::Inp
 /// tokenizer.json of Hugging Face: a model of type WordPiece behind BERT's normalizer and pre-tokenizer. What would
 /// change the tokens and is not done here is refused by name.
 WordPieceModel parse_hugging_face_wordpiece(const JsonView& root);
+
+/// Writes vocab.txt, one token a line, and tokenizer_config.json, by which transformers reads it: the same tokenizer as
+/// that of hugging_face_json for programs that know no tokenizer.json.
+void save_vocabulary_lines(const WordPieceModel& model, const std::filesystem::path& folder);
 
 /// The model as a tokenizer.json that this room and Hugging Face read.
 std::string hugging_face_json(const WordPieceModel& model);

@@ -55,6 +55,8 @@ struct DataConfig {
   int64_t seed = 1;
   bool prefetch = true;
   std::string field = "text";
+  std::string second_field;
+  std::string label_field = "label";
   std::string dataset = "mnist";
   std::string path;
   int64_t picture_size = 224;
@@ -164,8 +166,14 @@ struct Config {
   bool is_language() const;
   /// Whether pictures are told apart.
   bool is_picture() const;
+  /// Whether texts are told apart.
+  bool is_text() const;
+  /// Whether the model reads tokens.
+  bool has_tokens() const { return is_language() || is_text(); }
   /// What messages call the data.
   std::string data_name() const;
+  /// Where a tokenizer of a file lies: with the model of model.init_from unless tokenizer.path says otherwise.
+  std::string tokenizer_path() const;
   /// Tokens of one sequence of a batch.
   int64_t sequence_length() const;
   /// The step at which a falling rate reaches its end.

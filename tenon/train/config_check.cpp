@@ -52,7 +52,7 @@ class Checker {
     constexpr int64_t kResNets[] = {18, 34, 50, 101, 152};
     require(m.architecture != "resnet" || std::ranges::find(kResNets, m.layers) != std::end(kResNets),
             "model.layers is {}; a resnet has 18, 34, 50, 101 or 152", m.layers);
-    if (!m.init_from.empty() || !c_.is_language()) return;
+    if (!m.init_from.empty() || !c_.has_tokens()) return;
     require(m.width % m.heads == 0,
             "model.width {} cannot be divided among {} heads; make model.width a multiple of {}", m.width, m.heads,
             m.heads);
@@ -70,6 +70,12 @@ class Checker {
   }
 
   void data() const {
+    require(!c_.is_text() || !is_any_of(c_.data.train, {"", "stories"}),
+            "data.train is {}; name a CSV, .tsv or .jsonl file with a field of texts (data.field) and one of labels "
+            "(data.label_field)",
+            c_.data.train.empty() ? "empty" : c_.data.train);
+    require(!c_.is_text() || (!c_.data.field.empty() && !c_.data.label_field.empty()),
+            "data.field and data.label_field cannot be empty; name the fields of texts and labels");
     require(!c_.data.train.empty(), "data.train is empty; name a file, or stories for the built-in corpus");
     require(c_.data.validation.empty() || c_.data.validation != c_.data.train,
             "data.validation is the training data; name another file, or leave it empty and set "
@@ -82,7 +88,14 @@ class Checker {
 
   void tokens() const {
     const TokenizerConfig& t = c_.tokenizer;
-    require(t.kind != "file" || !t.path.empty(), "tokenizer.kind is file; name the file in tokenizer.path");
+    require(t.kind != "file" || !c_.tokenizer_path().empty(),
+            "tokenizer.kind is file; name the file in tokenizer.path");
+    require(!c_.is_text() || is_any_of(t.kind, {"file", "wordpiece"}),
+            "tokenizer.kind is {}, but a bert reads a WordPiece; set it to file, or to wordpiece to learn one from the "
+            "training texts",
+            t.kind);
+    require(!c_.is_language() || t.kind != "wordpiece",
+            "tokenizer.kind is wordpiece, from whose tokens no text can be written again; take word or bpe");
     require(t.kind != "bpe" || t.vocabulary > 256,
             "tokenizer.vocabulary {} is too small for bpe, which begins with the 256 bytes; make it at least 257",
             t.vocabulary);
@@ -90,6 +103,9 @@ class Checker {
     require(c_.model.vocabulary == 0 || c_.model.vocabulary >= least,
             "model.vocabulary {} is smaller than the tokenizer's {}; set it to 0 to take the tokenizer's",
             c_.model.vocabulary, least);
+  }
+  static bool is_any_of(const std::string& text, std::initializer_list<std::string_view> choices) {
+    return std::ranges::find(choices, text) != choices.end();
   }
   static bool learns_vocabulary(const TokenizerConfig& t) { return t.kind == "bpe" || t.kind == "word"; }
 
@@ -110,6 +126,8 @@ class Checker {
     const bool is_scratch = c_.training.mode == "scratch", has_weights = !c_.model.init_from.empty();
     require(!is_scratch || !has_weights,
             "model.init_from is given, but training.mode is scratch; set training.mode to finetune or lora");
+    require(!c_.is_text() || c_.training.mode != "lora",
+            "training.mode is lora, which a bert has not; set it to finetune");
     require(is_scratch || has_weights, "training.mode is {}; name the folder of weights in model.init_from",
             c_.training.mode);
   }
@@ -169,15 +187,19 @@ int64_t Config::decay_steps() const { return schedule.decay_steps > 0 ? schedule
 
 // Pictures come with a set to test on, and the tasks of programs say for themselves.
 bool Config::has_validation() const {
-  return !is_language() || !data.validation.empty() || data.validation_fraction > 0;
+  return !has_tokens() || !data.validation.empty() || data.validation_fraction > 0;
 }
 
 bool Config::is_picture() const { return model.architecture == "cnn" || model.architecture == "resnet"; }
 
 bool Config::is_language() const { return model.architecture == "gpt2" || model.architecture == "llama"; }
 
+bool Config::is_text() const { return model.architecture == "bert"; }
+
+std::string Config::tokenizer_path() const { return tokenizer.path.empty() ? model.init_from : tokenizer.path; }
+
 std::string Config::data_name() const {
-  if (is_language()) return data.train;
+  if (has_tokens()) return data.train;
   if (model.architecture == "custom") return "its task";
   return data.path.empty() ? data.dataset : data.path;
 }

@@ -63,34 +63,40 @@ constexpr Condition kGpt2{[](const Config& c) { return c.model.architecture == "
 constexpr Condition kLlama{[](const Config& c) { return c.model.architecture == "llama"; },
                            "model.architecture is llama"};
 constexpr Condition kLanguage{[](const Config& c) { return c.is_language(); }, "model.architecture is gpt2 or llama"};
+constexpr Condition kText{[](const Config& c) { return c.is_text(); }, "model.architecture is bert"};
+constexpr Condition kTokens{[](const Config& c) { return c.has_tokens(); },
+                            "model.architecture is gpt2, llama or bert"};
 constexpr Condition kCnn{[](const Config& c) { return c.model.architecture == "cnn"; }, "model.architecture is cnn"};
 constexpr Condition kResNet{[](const Config& c) { return c.model.architecture == "resnet"; },
                             "model.architecture is resnet"};
 constexpr Condition kPictures{[](const Config& c) { return c.is_picture(); }, "model.architecture is cnn or resnet"};
+constexpr Condition kTellsApart{[](const Config& c) { return c.is_text() || c.is_picture(); },
+                                "model.architecture is bert, cnn or resnet"};
 constexpr Condition kFolder{[](const Config& c) { return c.is_picture() && c.data.dataset == "folder"; },
                             "data.dataset is folder"};
 constexpr Condition kSplit{
     [](const Config& c) {
-      return c.is_language() ? c.data.validation.empty() : c.is_picture() && c.data.dataset == "folder";
+      return c.has_tokens() ? c.data.validation.empty() : c.is_picture() && c.data.dataset == "folder";
     },
-    "model.architecture is gpt2 or llama and data.validation is empty, or data.dataset is folder"};
+    "model.architecture is gpt2, llama or bert and data.validation is empty, or data.dataset is folder"};
 constexpr Condition kHasLayers{[](const Config& c) { return c.model.architecture != "custom"; },
-                               "model.architecture is gpt2, llama, cnn or resnet"};
-constexpr Condition kHasHidden{[](const Config& c) { return is_any(c.model.architecture, "gpt2", "llama", "cnn"); },
-                               "model.architecture is gpt2, llama or cnn"};
-constexpr Condition kHasDropout{[](const Config& c) { return is_any(c.model.architecture, "gpt2", "cnn"); },
-                                "model.architecture is gpt2 or cnn"};
+                               "model.architecture is gpt2, llama, bert, cnn or resnet"};
+constexpr Condition kHasHidden{
+    [](const Config& c) { return is_any(c.model.architecture, "gpt2", "llama", "bert", "cnn"); },
+    "model.architecture is gpt2, llama, bert or cnn"};
+constexpr Condition kHasDropout{[](const Config& c) { return is_any(c.model.architecture, "gpt2", "bert", "cnn"); },
+                                "model.architecture is gpt2, bert or cnn"};
 constexpr Condition kStories{[](const Config& c) { return c.data.train == "stories"; }, "data.train is stories"};
 constexpr Condition kDrawn{[](const Config& c) { return c.data.order != "sequential"; },
                            "data.order is random or shuffled"};
-constexpr Condition kJsonLines{[](const Config& c) {
-                                 return c.data.train.find(".json") != std::string::npos ||
+constexpr Condition kHasFields{[](const Config& c) {
+                                 return c.is_text() || c.data.train.find(".json") != std::string::npos ||
                                         c.data.validation.find(".json") != std::string::npos;
                                },
-                               "data.train or data.validation is a .jsonl file"};
+                               "data.train or data.validation is a .jsonl file or model.architecture is bert"};
 constexpr Condition kFile{[](const Config& c) { return c.tokenizer.kind == "file"; }, "tokenizer.kind is file"};
-constexpr Condition kLearned{[](const Config& c) { return is_any(c.tokenizer.kind, "bpe", "word"); },
-                             "tokenizer.kind is bpe or word"};
+constexpr Condition kLearned{[](const Config& c) { return is_any(c.tokenizer.kind, "bpe", "word", "wordpiece"); },
+                             "tokenizer.kind is bpe, word or wordpiece"};
 constexpr Condition kMasked{[](const Config& c) { return c.training.method == "masked_lm"; },
                             "training.method is masked_lm"};
 constexpr Condition kLora{[](const Config& c) { return c.training.mode == "lora"; }, "training.mode is lora"};
@@ -178,9 +184,11 @@ const std::vector<Key>& table() {
       plain("description", description, kMayChange, "What this config is for; lists of presets and reports show it."),
 
       choice(
-          "model.architecture", at<&Model::architecture>(), kStays, {"gpt2", "llama", "cnn", "resnet", "custom"},
+          "model.architecture", at<&Model::architecture>(), kStays,
+          {"gpt2", "llama", "bert", "cnn", "resnet", "custom"},
           "gpt2 and llama write text. GPT-2: layer norms, learned positions, GELU. Llama: RMS norms, rotary positions, "
-          "SwiGLU. cnn, resnet: convolutions that tell images apart, a small network and torchvision's. custom: what a "
+          "SwiGLU. bert: an encoder that tells texts apart. cnn, resnet: convolutions that tell images apart, a small "
+          "network and torchvision's. custom: what a "
           "program brings along (docs/tasks.md)."),
       number(
           "model.layers", at<&Model::layers>(), kStays, {1, 1024},
@@ -188,19 +196,19 @@ const std::vector<Key>& table() {
           "channels; of a resnet 18, 34, 50, 101 or 152.",
           kHasLayers),
       number("model.heads", at<&Model::heads>(), kStays, {1, 1024},
-             "Attention heads of a block; they share the width evenly.", kLanguage),
+             "Attention heads of a block; they share the width evenly.", kTokens),
       number("model.kv_heads", at<&Model::kv_heads>(), kStays, {0, 1024},
              "Heads that keys and values have, each shared by a group of heads; 0: as many as heads.", kLlama),
       number("model.width", at<&Model::width>(), kStays, {1, 65536}, "Numbers that stand for a token between blocks.",
-             kLanguage),
+             kTokens),
       number("model.hidden", at<&Model::hidden>(), kStays, {0, 1048576},
-             "Width inside of the MLPs; 0: 4 * width for gpt2, 8/3 * width rounded up to a multiple of 32 for llama. "
+             "Width inside of the MLPs; 0: 4 * width for gpt2 and bert, 8/3 * width rounded up to a multiple of 32 for "
+             "llama. "
              "Of a cnn, the layer before the last; 0: none, and the means of the channels go to the last.",
              kHasHidden),
-      number("model.context", at<&Model::context>(), kStays, {1, 1048576}, "The longest sequence, in tokens.",
-             kLanguage),
+      number("model.context", at<&Model::context>(), kStays, {1, 1048576}, "The longest sequence, in tokens.", kTokens),
       number("model.vocabulary", at<&Model::vocabulary>(), kStays, {0, 16777216},
-             "Tokens the model knows; 0: the tokenizer's.", kLanguage),
+             "Tokens the model knows; 0: the tokenizer's.", kTokens),
       number("model.pad_vocabulary_to", at<&Model::pad_vocabulary_to>(), kStays, {1, 65536},
              "Rows of the embedding are filled up to a multiple of this, because round products run faster; 1: no "
              "padding.",
@@ -217,7 +225,7 @@ const std::vector<Key>& table() {
       plain("model.init_from", at<&Model::init_from>(), kStays,
             "Folder with config.json and model.safetensors, as Hugging Face writes them, to start from; empty: start "
             "from random weights. Sizes given here must then be the folder's.",
-            kLanguage),
+            kTokens),
       number("model.channels", at<&Model::channels>(), kStays, {1, 65536}, "Channels of the first stage.", kCnn),
       number("model.convolutions", at<&Model::convolutions>(), kStays, {1, 16},
              "Convolutions of each stage, of 3 by 3 pixels.", kCnn),
@@ -229,13 +237,17 @@ const std::vector<Key>& table() {
           kResNet),
 
       plain("data.train", at<&Data::train>(), kMayMove,
-            "What to train on: a token file, a text file, or stories for the built-in corpus.", kLanguage),
+            "What to train on: a token file, a text file, or stories for the built-in corpus. Of a bert, CSV, "
+            "tab-separated "
+            "values (.tsv) or JSON lines (.jsonl) with a field of texts and one of labels.",
+            kTokens),
       plain("data.validation", at<&Data::validation>(), kMayMove,
-            "A second file to validate on; empty: the end of data.train.", kLanguage),
-      number("data.validation_fraction", at<&Data::validation_fraction>(), kStays, {.least = 0, .most = 0.5},
-             "Share of data.train, at its end, that is held back for validation; 0: none. Of a folder of pictures, the "
-             "share of each class, chosen by data.seed, where there is no folder val.",
-             kSplit),
+            "A second file to validate on; empty: the end of data.train.", kTokens),
+      number(
+          "data.validation_fraction", at<&Data::validation_fraction>(), kStays, {.least = 0, .most = 0.5},
+          "Share of data.train, at its end, that is held back for validation; 0: none. Of a folder of pictures where "
+          "there is no folder val, and of texts with labels, the share of each class, chosen by data.seed.",
+          kSplit),
       number("data.story_megabytes", at<&Data::story_megabytes>(), kStays, {1, 4096},
              "Length of the built-in corpus, in millions of bytes.", both(kLanguage, kStories)),
       number("data.story_seed", at<&Data::story_seed>(), kStays, kSeed, "Seed of the built-in corpus.",
@@ -247,7 +259,11 @@ const std::vector<Key>& table() {
       number("data.seed", at<&Data::seed>(), kStays, kSeed, "Seed of the order.", kDrawn),
       plain("data.prefetch", at<&Data::prefetch>(), kMayChange,
             "Whether a thread prepares the next batch while a step runs."),
-      plain("data.field", at<&Data::field>(), kStays, "The field of each line that holds the text.", kJsonLines),
+      plain("data.field", at<&Data::field>(), kStays, "The field of each line that holds the text.", kHasFields),
+      plain("data.second_field", at<&Data::second_field>(), kStays,
+            "The field that holds a second text, for pairs such as a question and an answer; empty: none.", kText),
+      plain("data.label_field", at<&Data::label_field>(), kStays,
+            "The field that holds the label, which may be any text or number.", kText),
       choice(
           "data.dataset", at<&Data::dataset>(), kStays, {"mnist", "fashion_mnist", "cifar10", "folder"},
           "The images to tell apart, and to validate on those that it has for tests. folder: PNG and JPEG files in a "
@@ -268,20 +284,23 @@ const std::vector<Key>& table() {
             kPictures),
 
       choice(
-          "tokenizer.kind", at<&Tokenizer::kind>(), kStays, {"char", "byte", "word", "bpe", "file"},
-          "char, word, bpe: learned from the training text; byte: every byte a token; file: read from tokenizer.path.",
-          kLanguage),
-      plain("tokenizer.path", at<&Tokenizer::path>(), kStays, "A tokenizer's file, or a folder that holds one.", kFile),
+          "tokenizer.kind", at<&Tokenizer::kind>(), kStays, {"char", "byte", "word", "bpe", "wordpiece", "file"},
+          "char, word, bpe: learned from the training text; byte: every byte a token; file: read from tokenizer.path. "
+          "wordpiece: words and letters of the training texts, for a bert.",
+          kTokens),
+      plain("tokenizer.path", at<&Tokenizer::path>(), kStays,
+            "A tokenizer's file, or a folder that holds one; empty: that of model.init_from.", kFile),
       number("tokenizer.vocabulary", at<&Tokenizer::vocabulary>(), kStays, {2, 1048576}, "Tokens to learn.",
-             both(kLanguage, kLearned)),
+             both(kTokens, kLearned)),
 
       number("training.steps", at<&Training::steps>(), kMayChange, kSomeSteps, "Updates of the weights."),
       number("training.batch_size", at<&Training::batch_size>(), kStays, {1, 1048576},
-             "Sequences or images of one update, all micro-batches together."),
+             "Sequences, texts or images of one update, all micro-batches together."),
       number("training.micro_batches", at<&Training::micro_batches>(), kStays, {1, 65536},
              "Parts that a batch is computed in, one after the other: less memory, the same update."),
       number("training.sequence_length", at<&Training::sequence_length>(), kStays, {0, 1048576},
-             "Tokens of a training sequence; 0: model.context.", kLanguage),
+             "Tokens of a training sequence; of a bert the most of a text, which is cut there; 0: model.context.",
+             kTokens),
       choice("training.precision", at<&Training::precision>(), kStays, {"f32", "tf32", "bf16", "f16"},
              "Type of the matrix products; weights stay f32. tf32 is f32 on devices without it; f16 scales the loss."),
       choice(
@@ -294,7 +313,7 @@ const std::vector<Key>& table() {
       choice(
           "training.mode", at<&Training::mode>(), kStays, {"scratch", "finetune", "lora"},
           "scratch: from random weights; finetune: all weights of model.init_from; lora: low-rank additions to them.",
-          kLanguage),
+          kTokens),
       number("training.lora_rank", at<&Training::lora_rank>(), kStays, {1, 4096}, "Rank of the additions.", kLora),
       number("training.lora_alpha", at<&Training::lora_alpha>(), kStays, kPositive,
              "The additions count alpha / rank times.", kLora),
@@ -308,13 +327,13 @@ const std::vector<Key>& table() {
       number("training.eval_every", at<&Training::eval_every>(), kMayChange, kSteps,
              "Steps between two evaluations; 0: none.", kValidated),
       number("training.eval_batches", at<&Training::eval_batches>(), kMayChange, kSteps,
-             "Batches of an evaluation; 0: all validation data, each token or image once.", kEvaluated),
+             "Batches of an evaluation; 0: all validation data, each token, text or image once.", kEvaluated),
       number("training.log_every", at<&Training::log_every>(), kMayChange, kSomeSteps,
              "Steps between two lines of metrics."),
       number("training.loss_chunk", at<&Training::loss_chunk>(), kStays, kSteps,
              "Logits of this many tokens exist at a time, to save memory; 0: of all.", kLanguage),
       number("training.label_smoothing", at<&Training::label_smoothing>(), kStays, kBelowOne,
-             "Share of the target that all classes have alike; validation is without.", kPictures),
+             "Share of the target that all classes have alike; validation is without.", kTellsApart),
       plain("training.check_finite", at<&Training::check_finite>(), kMayChange,
             "Whether a loss that is not finite stops the run."),
       plain("training.capture", at<&Training::capture>(), kMayChange,
@@ -374,14 +393,14 @@ const std::vector<Key>& table() {
       plain("checkpoint.at_end", at<&Checkpoint::at_end>(), kMayChange, "Whether one is written behind the last step."),
 
       number("sample.every", at<&Sample::every>(), kMayChange, kSteps,
-             "Steps between two samples; 0: none. A language model writes text; a cnn or resnet shows images that it "
-             "takes for "
-             "something else."),
+             "Steps between two samples; 0: none. A language model writes text; a bert, cnn or resnet shows texts or "
+             "images that it takes for something else."),
       plain("sample.prompt", at<&Sample::prompt>(), kMayChange,
             "What samples begin with; empty: the end-of-text token, or the first token.", both(kLanguage, kSampled)),
       number("sample.tokens", at<&Sample::tokens>(), kMayChange, {1, 1048576},
              "Tokens of a sample; fewer where the context has no room for them.", both(kLanguage, kSampled)),
-      number("sample.count", at<&Sample::count>(), kMayChange, {1, 1024}, "Samples, or images, each time.", kSampled),
+      number("sample.count", at<&Sample::count>(), kMayChange, {1, 1024}, "Samples, or texts or images, each time.",
+             kSampled),
       number("sample.temperature", at<&Sample::temperature>(), kMayChange, {0, 100},
              "Above 1 more surprising, below 1 more likely tokens; 0: always the most likely.",
              both(kLanguage, kSampled)),
@@ -400,7 +419,8 @@ const std::vector<Key>& table() {
       plain(
           "device.name", at<&Device::name>(), kMayChange,
           "Where to compute: cpu, cuda, vulkan, opencl, a second GPU as vulkan:1 (tenon info lists what is there), or "
-          "auto: the first of cuda, vulkan and opencl that is a GPU and can hold the model, else cpu; reference is slow "
+          "auto: the first of cuda, vulkan and opencl that is a GPU and can hold the model, else cpu; reference is "
+          "slow "
           "and simple, for comparing. A run may go on on another device, with other last bits."),
       number("device.threads", at<&Device::threads>(), kMayChange, {0, 4096},
              "Threads on the host; 0: one for each core."),

@@ -82,17 +82,6 @@ std::unique_ptr<Tokenizer> learned(const Config& config, const Documents& docume
   return std::make_unique<text::Bpe>(trainer.train());
 }
 
-// Usually it lies with the model that is tuned: then both are of the folder that was opened, whatever its name leads to
-// by now.
-std::unique_ptr<Tokenizer> given_tokenizer(const Config& config, const io::OpenFolder* initial) {
-  if (config.tokenizer.kind != "file") return nullptr;
-  const fs::path path = config.tokenizer.path;
-  const fs::path folder = path.filename() == "tokenizer.json" ? path.parent_path() : path;
-  if (initial && folder.lexically_normal() / "" == initial->path().lexically_normal() / "")
-    return text::load_tokenizer(*initial);
-  return text::load_tokenizer(path);
-}
-
 data::Tokens tokens_of(const Documents& documents, const Tokenizer& tokenizer) {
   std::vector<int32_t> ids;
   const std::optional<int32_t> end = tokenizer.end_of_text();
@@ -138,6 +127,17 @@ void require_window(const data::Tokens& tokens, const Config& config, const std:
 }
 
 }  // namespace
+
+// Usually it lies with the model that is tuned: then both are of the folder that was opened, whatever its name leads to
+// by now.
+std::unique_ptr<Tokenizer> given_tokenizer(const Config& config, const io::OpenFolder* initial) {
+  if (config.tokenizer.kind != "file") return nullptr;
+  const fs::path path = config.tokenizer_path();
+  const fs::path folder = path.filename() == "tokenizer.json" ? path.parent_path() : path;
+  if (initial && folder.lexically_normal() / "" == initial->path().lexically_normal() / "")
+    return text::load_tokenizer(*initial);
+  return text::load_tokenizer(path);
+}
 
 EncodedText encode_documents(const fs::path& path, const Tokenizer& tokenizer) {
   const Documents documents = file_documents(path.string(), "text");

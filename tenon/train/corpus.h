@@ -43,6 +43,9 @@ bool is_token_file(const std::filesystem::path& path);
 /// Fails with one line where a file that is taken for text is some program's numbers.
 void require_text(const std::filesystem::path& path);
 
+/// The tokenizer that the config names, of the folder of model.init_from where it lies there; none where the config
+/// names none.
+std::unique_ptr<text::Tokenizer> given_tokenizer(const Config& config, const io::OpenFolder* initial);
 /// The tokenizer alone; fails where it would have to be learned and is not in the folder.
 std::shared_ptr<const text::Tokenizer> load_run_tokenizer(const Config& config, const std::filesystem::path& folder);
 

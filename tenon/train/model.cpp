@@ -6,6 +6,7 @@
 #include "tenon/io/hugging_face.h"
 #include "tenon/io/json.h"
 #include "tenon/io/open_folder.h"
+#include "tenon/models/bert_config.h"
 #include "tenon/models/gpt2.h"
 #include "tenon/models/llama.h"
 #include "tenon/models/lora.h"
@@ -53,11 +54,13 @@ models::LlamaConfig llama_config(const Config& config, int64_t vocabulary, const
   return made;
 }
 
-std::string architecture_of(const std::string& config_json, const fs::path& folder) {
+std::string architecture_of(const std::string& config_json, const fs::path& folder, bool trains_bert) {
   const std::string type = model_type_of(config_json, folder);
-  if (type != "gpt2" && type != "llama")
-    fail("train", "{}: its config.json is of type {}; gpt2 and llama can be trained", folder.string(),
+  if (type != "gpt2" && type != "llama" && type != "bert")
+    fail("train", "{}: its config.json is of type {}; gpt2, llama and bert can be trained", folder.string(),
          io::as_one_line(type));
+  if (type == "bert" && !trains_bert)
+    fail("train", "{}: is a bert, which tells texts apart; set model.architecture to bert", folder.string());
   return type;
 }
 
@@ -101,7 +104,7 @@ std::shared_ptr<const io::OpenFolder> take_initial_model(Config& config) {
   auto open = std::make_shared<const io::OpenFolder>("train", folder);
   const std::string text(io::as_text(open->open("config.json")->bytes()));
   ModelConfig found = config.model;
-  found.architecture = architecture_of(text, folder);
+  found.architecture = architecture_of(text, folder, config.is_text());
   const auto named = [&](const auto& parse) {  // messages name the folder
     const base::Scope scope(folder.string());
     return parse();
@@ -112,9 +115,13 @@ std::shared_ptr<const io::OpenFolder> take_initial_model(Config& config) {
     found.width = sizes.width;
     found.layers = sizes.layers;
     found.heads = sizes.heads;
-    found.tied_head = sizes.tied_head;
+    if constexpr (requires { sizes.tied_head; }) found.tied_head = sizes.tied_head;
   };
-  if (found.architecture == "llama") {
+  if (found.architecture == "bert") {
+    const auto sizes = named([&] { return models::BertConfig::from_json(text); });
+    take(sizes);
+    found.hidden = sizes.inner;
+  } else if (found.architecture == "llama") {
     if (is_masked(config))
       fail("train", "{}: is a llama, which sees only what stands before; set training.method to autoregressive",
            folder.string());

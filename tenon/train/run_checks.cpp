@@ -61,11 +61,12 @@ void require_other_files(const Config& config, const fs::path& folder) {
   std::vector<fs::path> read = {config.data.train, config.data.validation};
   // An empty one names nothing, and not the working directory.
   if (const fs::path tokenizer = config.tokenizer.path; !tokenizer.empty())
-    read.insert(read.end(), {tokenizer, tokenizer / "tokenizer.json"});
+    read.insert(read.end(), {tokenizer, tokenizer / "tokenizer.json", tokenizer / "vocab.txt"});
   if (const fs::path model = config.model.init_from; !model.empty())
-    read.insert(read.end(), {model / "config.json", model / "model.safetensors", model / "tokenizer.json"});
+    read.insert(read.end(),
+                {model / "config.json", model / "model.safetensors", model / "tokenizer.json", model / "vocab.txt"});
   for (const char* name : {"config.json", "tokenizer.json", "metrics.jsonl", "report.html", "model/config.json",
-                           "model/model.safetensors", "model/tokenizer.json"}) {
+                           "model/model.safetensors", "model/tokenizer.json", "model/vocab.txt"}) {
     const fs::path own = folder / name;
     for (const fs::path& input : read) {
       std::error_code missing;

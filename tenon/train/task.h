@@ -1,7 +1,7 @@
 // Task: what a run trains, on which data, and how well it does. All else of a run is the same whatever the task: steps,
 // learning rates, checkpoints, resuming, metrics, TensorBoard, report.
 //
-// Language models and image classifiers are tasks of the library, which a config chooses by model.architecture. A
+// Language models and classifiers of texts and images are tasks of the library, which a config chooses by model.architecture. A
 // program has its own with model.architecture "custom":
 //
 //   train::Config config;
@@ -34,7 +34,7 @@ struct Config;
 struct Evaluated {
   double loss = 0;
   int64_t items = 0;
-  watch::NamedNumbers metrics = {};  // beside the loss: {{"accuracy", 0.99}}; a name is a word of small letters
+  watch::NamedNumbers metrics = {};  // beside the loss: {{"accuracy", 0.99}}; a name is a word of small letters and digits
 };
 
 /// What the model can do by now, for a person to look at.

@@ -35,6 +35,7 @@
 #include "tenon/train/signals.h"
 #include "tenon/train/step.h"
 #include "tenon/train/step_clock.h"
+#include "tenon/train/text_task.h"
 #include "tenon/watch/metrics.h"
 #include "tenon/watch/report.h"
 #include "tenon/watch/run_view.h"
@@ -104,9 +105,10 @@ class Evaluating {
 
 // Names that become keys of metrics.jsonl and of TensorBoard.
 void require_word(const std::string& word, std::string_view what) {
-  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || c == '_'; };
-  if (word.empty() || !std::ranges::all_of(word, fits))
-    fail("train", "{} of the task is called {}; take a word of small letters and _", what, io::in_quotes(word));
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  const auto fits = [&](char c) { return is_letter(c) || c == '_' || (c >= '0' && c <= '9'); };
+  if (word.empty() || !(is_letter(word[0]) || word[0] == '_') || !std::ranges::all_of(word, fits))
+    fail("train", "{} of the task is called {}; take a word of small letters, digits and _", what, io::in_quotes(word));
 }
 
 std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& options, const RunFolder& folder,
@@ -114,13 +116,15 @@ std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& option
   const bool is_custom = config.model.architecture == "custom";
   if (is_custom != static_cast<bool>(options.task))
     fail("train", "model.architecture is {}; {}", config.model.architecture,
-         is_custom ? "only a program can train that, by giving train() a task; take gpt2, llama, cnn or resnet"
+         is_custom ? "only a program can train that, by giving train() a task; take gpt2, llama, bert, cnn or resnet"
                    : "a task was given, which needs custom");
   std::unique_ptr<Task> task;
   if (is_custom)
     task = options.task(config);
   else if (config.is_language())
     task = std::make_unique<LanguageTask>(config, folder.path(), folder.resumes(), std::move(initial));
+  else if (config.is_text())
+    task = std::make_unique<TextTask>(config, folder.path(), folder.resumes(), std::move(initial));
   else
     task = std::make_unique<ImageTask>(config);
   if (!task) fail("train", "the function that makes the task gave none");

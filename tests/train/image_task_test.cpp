@@ -156,9 +156,10 @@ TEST_F(Images, ShiftsMustLeaveSomethingOfThePicture) {
 }
 
 TEST_F(Images, KeysOfLanguageModelsAreRefused) {
-  EXPECT_EQ(refusal_at_start(tiny_cnn({"model.heads=8"})),
-            "[config] config: model.heads is 8, but acts only when model.architecture is gpt2 or llama; take it out or "
-            "set it to its default, 4");
+  EXPECT_EQ(
+      refusal_at_start(tiny_cnn({"model.heads=8"})),
+      "[config] config: model.heads is 8, but acts only when model.architecture is gpt2, llama or bert; take it out "
+      "or set it to its default, 4");
 }
 
 TEST(Augment, ShiftsKeepEveryPixelThatStays) {

@@ -41,7 +41,7 @@ const auto kReplays = &Seen::replays, kLaunches = &Seen::launches;
 const std::vector<Row>& rows() {
   const std::string tuned = "model.init_from=FOLDER/gpt2", lora = "training.mode=lora";
   const std::vector<std::string> cnn = {"model.architecture=cnn"}, resnet = {"model.architecture=resnet"},
-                                 folder = {"data.dataset=folder"};
+                                 folder = {"data.dataset=folder"}, bert = {"model.architecture=bert"};
   static const std::vector<Row> all = {
       {"description", {}, "of mine", kReport},
 
@@ -73,6 +73,8 @@ const std::vector<Row>& rows() {
       {"data.seed", {}, "2", kWeights},
       {"data.prefetch", {}, "false", &Seen::os_threads},
       {"data.field", {"data.train=FOLDER/lines.jsonl"}, "other", kWeights},
+      {"data.second_field", bert, "label", kWeights},
+      {"data.label_field", bert, "other", kWeights},
       {"data.dataset", cnn, "fashion_mnist", kSamples},  // the same files, and other names of the classes
       {"data.path", cnn, "FOLDER/other_digits", kWeights},
       {"data.picture_size", folder, "8", kWeights},
@@ -184,6 +186,7 @@ class KeysAct : public Runs, public testing::WithParamInterface<Row> {
       write_digits("digits");
       write_digits("other_digits", 2);
     }
+    if (is_bert()) write_texts("texts.csv");
     if (is_folder() || is_resnet()) write_pictures("pictures");
     if (is_tuned()) {
       small_gpt2();
@@ -200,6 +203,7 @@ class KeysAct : public Runs, public testing::WithParamInterface<Row> {
   static bool is_cnn() { return GetParam().base == std::vector<std::string>{"model.architecture=cnn"}; }
 
   static bool is_folder() { return GetParam().base == std::vector<std::string>{"data.dataset=folder"}; }
+  static bool is_bert() { return GetParam().base == std::vector<std::string>{"model.architecture=bert"}; }
   static bool is_resnet() { return GetParam().base == std::vector<std::string>{"model.architecture=resnet"}; }
 
   Config base() {
@@ -209,6 +213,7 @@ class KeysAct : public Runs, public testing::WithParamInterface<Row> {
       config.model = ModelConfig{.architecture = "resnet", .layers = 18};
       return config;
     }
+    if (is_bert()) return tiny_bert({"training.steps=4"});
     if (is_cnn()) return tiny_cnn({"training.steps=4", "training.eval_every=2", "sample.every=2", "sample.count=4"});
     Config config = tiny({"training.steps=4", "training.log_every=2", "training.eval_every=2",
                           "training.eval_batches=2", "checkpoint.every=2", "sample.every=2"});

@@ -161,6 +161,49 @@ Config Runs::tiny_cnn(const std::vector<std::string>& settings) const {
   return config;
 }
 
+// A word of praise or blame among others that say nothing.
+fs::path Runs::write_texts(const std::string& name, int64_t count, uint64_t seed) const {
+  constexpr const char* kWords[2][4] = {{"dull", "tedious", "awful", "poor"}, {"fine", "moving", "clever", "bright"}};
+  constexpr const char* kOthers[] = {"the", "film", "a", "story", "of", "two", "ships", "and", "their", "crew"};
+  data::Random random(seed, 0, 0);
+  std::string lines = "label,text,other\n";
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t is_good = i % 2, words = 3 + random.below(20), place = random.below(words);
+    std::string text;
+    for (int64_t word = 0; word < words; ++word) {
+      text += word > 0 ? " " : "";
+      text += word == place ? kWords[is_good][random.below(4)] : kOthers[random.below(10)];
+    }
+    lines += fmt::format("{},\"{}, they said.\",{}\n", is_good ? "good" : "bad", text, words > 12 ? "long" : "short");
+  }
+  write(name, lines);
+  return path(name);
+}
+
+Config Runs::tiny_bert(const std::vector<std::string>& settings) const {
+  Config config;
+  config.model.architecture = "bert";
+  config.model.layers = 1;
+  config.model.heads = 2;
+  config.model.width = 32;
+  config.model.context = 32;
+  config.model.dropout = 0.1;
+  config.data.train = path("texts.csv").string();
+  config.data.validation_fraction = 0.25;
+  config.tokenizer.kind = "wordpiece";
+  config.tokenizer.vocabulary = 200;
+  config.training.steps = 20;
+  config.training.batch_size = 8;
+  config.training.log_every = 3;
+  config.training.eval_every = 10;
+  config.checkpoint.every = 10;
+  config.sample.every = 10;
+  config.sample.count = 3;
+  config.device.name = "cpu";
+  for (const std::string& setting : settings) set(config, setting);
+  return config;
+}
+
 fs::path Runs::write_pictures(const std::string& name, int64_t of_each, bool with_broken) const {
   constexpr const char* kClasses[] = {"bars", "dots", "plain"};
   data::Random random(1, 0, 0);

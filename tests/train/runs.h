@@ -54,6 +54,12 @@ class Runs : public io::InFolder {
   /// A small cnn with batch norm and dropout on the images of write_digits("digits"), with settings on top.
   Config tiny_cnn(const std::vector<std::string>& settings = {}) const;
 
+  /// A CSV of so many texts, columns text, label ("good", "bad") and other ("long", "short"), which a classifier can
+  /// learn.
+  fs::path write_texts(const std::string& name, int64_t count = 96, uint64_t seed = 1) const;
+  /// A small bert on write_texts("texts.csv"), with settings on top.
+  Config tiny_bert(const std::vector<std::string>& settings = {}) const;
+
   /// A folder for each of three classes, "bars", "dots" and "plain" (to which a file "broken.png" is added), of so many
   /// PNG files of various sizes around 14 by 12 pixels.
   fs::path write_pictures(const std::string& name, int64_t of_each = 12, bool with_broken = false) const;

@@ -111,7 +111,7 @@ TEST_F(OwnTask, GoesOnBitForBit) {
 TEST_F(OwnTask, NeedsAnArchitectureOfItsOwnAndAProgram) {
   EXPECT_EQ(refusal("run", line()),
             "[train] model.architecture is custom; only a program can train that, by giving train() a task; take gpt2, "
-            "llama, cnn or resnet");
+            "llama, bert, cnn or resnet");
   EXPECT_EQ(refusal("run", tiny(), with_task()),
             "[train] model.architecture is gpt2; a task was given, which needs custom");
   EXPECT_EQ(refusal("run", line(), {.task = [](const Config&) { return nullptr; }}),
@@ -120,9 +120,9 @@ TEST_F(OwnTask, NeedsAnArchitectureOfItsOwnAndAProgram) {
 
 TEST_F(OwnTask, NamesAreWords) {
   EXPECT_EQ(refusal("run", line(), with_task("Data points")),
-            "[train] the unit of the task is called \"Data points\"; take a word of small letters and _");
+            "[train] the unit of the task is called \"Data points\"; take a word of small letters, digits and _");
   EXPECT_EQ(refusal("run", line(), with_task("points", "R²")),
-            "[train] a metric of the task is called \"R²\"; take a word of small letters and _");
+            "[train] a metric of the task is called \"R²\"; take a word of small letters, digits and _");
 }
 
 TEST(TaskDocs, HaveTheExampleThatIsCompiled) {
