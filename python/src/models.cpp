@@ -1,7 +1,8 @@
-// GPT-2, Llama, networks that classify pictures, text that language models write, LoRA.
+// GPT-2, Llama, networks that classify pictures, text that language models write, LoRA; bert.cpp has the encoder.
 //
 // Their classes derive from one of Python's, nn.module.ModuleOfCpp, which has to be there first: _bind_models takes it.
 
+#include "model_fields.h"
 #include "nn.h"
 
 namespace tenon::python {
@@ -24,30 +25,6 @@ models::GenerateOptions generate_options(int64_t new_tokens, double temperature,
   options.stop_strings = stop_strings;
   options.generator = generator;
   return options;
-}
-
-/// Fields of a config by their names, as keyword arguments.
-template <typename Config>
-using Setters = std::map<std::string, std::function<void(Config&, const py::handle&)>>;
-
-template <typename Config, typename T>
-std::function<void(Config&, const py::handle&)> setter(T Config::*field) {
-  return [field](Config& config, const py::handle& value) { config.*field = py::cast<T>(value); };
-}
-
-template <typename Config>
-Config config_of(Config config, const py::kwargs& keywords, const Setters<Config>& setters) {
-  for (const auto& [key, value] : keywords) {
-    const std::string name = py::cast<std::string>(key);
-    const auto found = setters.find(name);
-    if (found == setters.end()) {
-      std::string known;
-      for (const auto& [one, unused] : setters) known += (known.empty() ? "" : ", ") + one;
-      throw_type_error("the config has no '" + name + "'; it has " + known);
-    }
-    found->second(config, value);
-  }
-  return config;
 }
 
 const Setters<models::Gpt2Config>& gpt2_fields() {
@@ -362,6 +339,7 @@ void bind_models(py::module_& m) {
     bind_parts(models, base);
     bind_language_models(models, base);
     bind_picture_models(models, base);
+    bind_bert(models, base);
     bind_writing(models);
     guard_calls(models);
   });

@@ -1,4 +1,4 @@
-"""GPT-2, Llama, and the texts that they write."""
+"""GPT-2, Llama, BERT, and the texts that they write and tell apart."""
 
 import functools
 
