@@ -68,6 +68,7 @@
 #include "tenon/nn/normalisation.h"
 #include "tenon/nn/pooling.h"
 #include "tenon/nn/recurrent.h"
+#include "tenon/nn/resampling.h"
 #include "tenon/nn/rotary.h"
 #include "tenon/nn/transformer.h"
 #include "tenon/optim/grad_scaler.h"

@@ -29,6 +29,14 @@ Tensor bags(const Tensor& index, const Tensor& weight, const nn::EmbeddingBagOpt
   return nn::embedding_bag(weight, index, options);
 }
 
+int64_t dim_of_classes(const char* function, const Tensor& input, std::optional<int64_t> dim) {
+  if (dim) return *dim;
+  const std::string text = fmt::format("Implicit dimension choice for {} has been deprecated. Change the call to include "
+                                       "dim=X as an argument.", function);
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw py::error_already_set();
+  return input.dim() == 0 || input.dim() == 1 || input.dim() == 3 ? 0 : 1;
+}
+
 nn::BagMode bag_mode_of(const std::string& mode) {
   if (mode == "sum") return nn::BagMode::sum;
   if (mode == "mean") return nn::BagMode::mean;
@@ -42,9 +50,41 @@ nn::init::FanMode fan_mode(const std::string& mode) {
   throw_value_error(fmt::format("there is no mode '{}'; there are 'fan_in' and 'fan_out'", mode));
 }
 
-nn::UpsampleOptions upsample_of(std::optional<nn::Size2> size, const std::string& mode, bool align_corners) {
-  nn::UpsampleOptions options = upsample_options(py::none(), mode, align_corners);
-  options.size = size;
+namespace {
+
+nn::Resample resample_mode(const std::string& mode) {
+  constexpr std::pair<const char*, nn::Resample> kModes[] = {
+      {"nearest", nn::Resample::nearest},     {"nearest-exact", nn::Resample::nearest_exact},
+      {"linear", nn::Resample::linear},       {"bilinear", nn::Resample::bilinear},
+      {"trilinear", nn::Resample::trilinear}, {"bicubic", nn::Resample::bicubic},
+      {"area", nn::Resample::area}};
+  for (const auto& [word, value] : kModes) {
+    if (mode == word) return value;
+  }
+  throw_value_error(fmt::format("there is no mode '{}'; there are 'nearest', 'nearest-exact', 'linear', 'bilinear', "
+                                "'trilinear', 'bicubic' and 'area'", mode));
+}
+
+std::vector<double> scales_of(const py::object& scale) {
+  if (!PyTuple_Check(scale.ptr()) && !PyList_Check(scale.ptr())) return {Convert<double>::from(scale.ptr())};
+  std::vector<double> scales;
+  for (const py::handle one : scale) scales.push_back(Convert<double>::from(one.ptr()));
+  return scales;
+}
+
+}  // namespace
+
+nn::UpsampleOptions upsample_of(const py::object& size, const py::object& scale, const std::string& mode,
+                                std::optional<bool> align_corners, std::optional<bool> recompute_scale, bool antialias) {
+  nn::UpsampleOptions options{.mode = resample_mode(mode)};
+  if (!size.is_none()) {
+    const Dims sizes = dims_of(size.ptr(), "a size for each axis");
+    options.size = std::vector<int64_t>(sizes.begin(), sizes.end());
+  }
+  if (!scale.is_none()) options.scale = scales_of(scale);
+  options.align_corners = align_corners.value_or(false);
+  options.recompute_scale = recompute_scale.value_or(false);
+  options.antialias = antialias;
   return options;
 }
 

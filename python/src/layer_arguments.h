@@ -73,9 +73,13 @@ Tensor embedded(const Tensor& index, const Tensor& weight, std::optional<int64_t
                 const std::optional<double>& max_norm, bool scale_grad_by_freq);
 Tensor bags(const Tensor& index, const Tensor& weight, const nn::EmbeddingBagOptions& options,
             const std::optional<double>& max_norm, bool scale_grad_by_freq);
+/// The dim; where none is given that which PyTorch takes, with its warning.
+int64_t dim_of_classes(const char* function, const Tensor& input, std::optional<int64_t> dim);
 nn::BagMode bag_mode_of(const std::string& mode);
 nn::init::FanMode fan_mode(const std::string& mode);
-nn::UpsampleOptions upsample_of(std::optional<nn::Size2> size, const std::string& mode, bool align_corners);
+/// A size or a scale for all axes or one for each, and what else PyTorch's interpolate() takes.
+nn::UpsampleOptions upsample_of(const py::object& size, const py::object& scale, const std::string& mode,
+                                std::optional<bool> align_corners, std::optional<bool> recompute_scale, bool antialias);
 nn::GridSampleOptions grid_options(const std::string& mode, const std::string& padding, bool align_corners);
 /// Lengths of sequences: a tensor, wherever it lies, or a list.
 Tensor lengths_on(Device device, const py::object& given);

@@ -59,6 +59,33 @@ std::vector<int64_t> sources(std::string_view mode, int64_t before, int64_t afte
   return places;
 }
 
+// Beyond the border a dim goes on, however much of it is cut on the other side; a circle goes round what is left.
+Tensor padded_along(const Tensor& given, int64_t dim, int64_t before, int64_t after, std::string_view mode) {
+  constexpr int64_t kMost = ir::kMostElements;
+  if (std::max(before, after) > kMost || std::min(before, after) < -kMost)
+    fail("pad", "sizes of {} and {} are larger than any tensor", before, after);
+  const int64_t whole = given.size(dim), made = whole + before + after;
+  const bool is_circle = mode == "circular";
+  if (made < 0 || (made == 0 && whole > 0 && !is_circle))
+    fail("pad", "cuts all of a dim of {}: {} and {}", whole, before, after);
+  ir::require_shape("pad", {made});
+  Tensor x = given;
+  if (is_circle && std::min(before, after) < 0) {
+    const int64_t cut_before = std::max<int64_t>(-before, 0), cut_after = std::max<int64_t>(-after, 0);
+    if (cut_before + cut_after > whole || (cut_before + cut_after == whole && made > 0))
+      fail("pad", "cuts all of a dim of {}: {} and {}", whole, before, after);
+    x = x.narrow(dim, cut_before, whole - cut_before - cut_after);
+    before = std::max<int64_t>(before, 0);
+    after = std::max<int64_t>(after, 0);
+  }
+  const int64_t size = x.size(dim), most = std::max(before, after);
+  const bool is_too_far = (mode == "reflect" && most >= size) || (is_circle && most > size);
+  if (is_too_far || (size == 0 && made > 0))
+    fail("pad", "with '{}' takes sizes below that of the dim, {}, not {} and {}", mode, size, before, after);
+  const std::vector<int64_t> places = sources(mode, before, after, size);
+  return index_select(x, dim, from_vector(places, {static_cast<int64_t>(places.size())}, Options(x.device())));
+}
+
 }  // namespace
 
 Tensor pad(const Tensor& given, const Dims& sizes, std::string_view mode, Number value) {
@@ -70,25 +97,10 @@ Tensor pad(const Tensor& given, const Dims& sizes, std::string_view mode, Number
   Tensor x = given;
   bool is_changed = false;
   for (size_t i = 0; i < sizes.size() / 2; ++i) {
-    int64_t before = sizes[2 * i], after = sizes[2 * i + 1];
-    const int64_t dim = x.dim() - 1 - static_cast<int64_t>(i);
+    const int64_t before = sizes[2 * i], after = sizes[2 * i + 1];
     if (before == 0 && after == 0) continue;
+    x = padded_along(x, x.dim() - 1 - static_cast<int64_t>(i), before, after, mode);
     is_changed = true;
-    // What is cut is cut first; a circle goes round what is left.
-    const int64_t whole = x.size(dim), cut_before = std::min<int64_t>(before, 0),
-                  cut_after = std::min<int64_t>(after, 0);
-    if (-cut_before > whole || -cut_after > whole + cut_before || (whole > 0 && whole + cut_before + cut_after < 1))
-      fail("pad", "cuts all of a dim of {}: {} and {}", whole, before, after);
-    if (mode == "circular" && (cut_before < 0 || cut_after < 0)) {
-      x = x.narrow(dim, -cut_before, whole + cut_before + cut_after);
-      before = std::max<int64_t>(before, 0);
-      after = std::max<int64_t>(after, 0);
-    }
-    const int64_t size = x.size(dim), most = std::max(before, after);
-    if (size == 0 || (mode == "reflect" && most >= size) || (mode == "circular" && most > size))
-      fail("pad", "with '{}' takes sizes below that of the dim, {}, not {} and {}", mode, size, before, after);
-    const std::vector<int64_t> places = sources(mode, before, after, size);
-    x = index_select(x, dim, from_vector(places, {static_cast<int64_t>(places.size())}, Options(x.device())));
   }
   return is_changed ? x : x.clone();
 }

@@ -1,6 +1,5 @@
 // The largest of a window is an op of its own; means are sums of views: the elements of a window are so many slices of
-// the image in steps of the stride. Means over uneven parts, and bilinear resampling, are products with a matrix for
-// each axis.
+// the image in steps of the stride. Means over uneven parts are products with a matrix for each axis.
 
 #include "tenon/nn/pooling.h"
 
@@ -8,9 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
+#include "tenon/device/registry.h"
+#include "tenon/nn/axis_matrices.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
@@ -216,12 +216,42 @@ Tensor counted(const PoolAxis& axis, bool with_padding, const Options& options) 
   return with_padding ? end - first : minimum(end, axis.size) - maximum(first, 0);
 }
 
+// What sums of windows are divided by.
+struct Divisor {
+  bool count_include_pad, ceil_mode;
+  std::optional<int64_t> given = {};
+};
+
+bool is_overlapping(const Pool& pool) {
+  return std::ranges::any_of(pool.axes, [](const PoolAxis& axis) { return axis.kernel > axis.stride; });
+}
+
+bool on_host(const Tensor& x) { return device::open(x.device().id).limits().max_threads == 1; }
+
+// How many elements each window has.
+Tensor elements_of_windows(const Pool& pool, const Divisor& divisor, Device device) {
+  Tensor count;
+  for (size_t i = 0; i < pool.axes.size(); ++i) {
+    Dims along(pool.axes.size(), 1);
+    along[i] = pool.axes[i].out;
+    const Tensor one = counted(pool.axes[i], divisor.count_include_pad, Options(DType::i32, device)).reshape(along);
+    count = count.defined() ? count * one : one;
+  }
+  return count;
+}
+
+bool has_uneven_windows(const Pool& pool, const Divisor& divisor) {
+  return divisor.ceil_mode || (!divisor.count_include_pad && std::ranges::any_of(pool.axes, [](const PoolAxis& axis) {
+           return axis.padding > 0;
+         }));
+}
+
 // Axis by axis, because a mean over rows of means over columns is the mean of all.
-Tensor means_of_windows(const Tensor& x, const Pool& pool, bool count_include_pad, bool ceil_mode);
+Tensor means_of_windows(const Tensor& x, const Pool& pool, const Divisor& divisor);
 
 // Windows side by side: each element has its share of one mean. The rules of the ops that add the slices of windows up
 // would pass over every slice for each of the others.
-Tensor shares_of_windows(const Tensor& gradient, const Tensor& x, const Pool& pool) {
+Tensor shares_of_windows(const Tensor& gradient, const Tensor& x, const Pool& pool, std::optional<int64_t> divisor) {
   Dims split{gradient.size(0), gradient.size(1)}, whole = split, joined = split, missing;
   double elements = 1;
   for (const PoolAxis& axis : pool.axes) {
@@ -230,6 +260,7 @@ Tensor shares_of_windows(const Tensor& gradient, const Tensor& x, const Pool& po
     joined.push_back(axis.out * axis.kernel);
     elements *= static_cast<double>(axis.kernel);
   }
+  if (divisor) elements = static_cast<double>(*divisor);
   for (size_t i = pool.axes.size(); i-- > 0;) {
     missing.push_back(0);
     missing.push_back(x.size(static_cast<int64_t>(i) + 2) - joined[i + 2]);
@@ -237,34 +268,84 @@ Tensor shares_of_windows(const Tensor& gradient, const Tensor& x, const Pool& po
   return tenon::pad((gradient * (1 / elements)).reshape(split).expand(whole).reshape(joined), missing);
 }
 
-Tensor avg_pool(const Tensor& given, const Pool& pool, bool count_include_pad, bool ceil_mode) {
+// The elements along a dim with zeros between them.
+Tensor in_steps(const Tensor& x, int64_t dim, int64_t step) {
+  if (step == 1) return x;
+  const int64_t size = x.size(dim);
+  Dims split = x.shape(), joined = x.shape(), around(2 * static_cast<size_t>(x.dim() - dim), 0);
+  split.insert(split.begin() + dim + 1, 1);
+  joined[static_cast<size_t>(dim)] = size * step;
+  around.back() = step - 1;
+  return tenon::pad(x.reshape(split), around).reshape(joined).narrow(dim, 0, (size - 1) * step + 1);
+}
+
+// Windows that overlap: an element has its share of the means of all windows around it, which are sums of windows again,
+// over means that lie as far apart as the windows do.
+Tensor shares_of_overlapping(const Tensor& gradient, const Pool& pool, const Divisor& divisor) {
+  return record::in_wide(gradient, [&](const Tensor& wide) {
+    Tensor shares;
+    if (divisor.given) {
+      shares = wide / static_cast<double>(*divisor.given);
+    } else if (has_uneven_windows(pool, divisor)) {
+      shares = wide / elements_of_windows(pool, divisor, wide.device()).to(wide.dtype());
+    } else {
+      double elements = 1;
+      for (const PoolAxis& axis : pool.axes) elements *= static_cast<double>(axis.kernel);
+      shares = wide * (1 / elements);
+    }
+    for (size_t i = pool.axes.size(); i-- > 0;) {
+      const PoolAxis& axis = pool.axes[i];
+      const auto dim = static_cast<int64_t>(i) + 2;
+      const Tensor apart = in_steps(shares, dim, axis.stride);
+      Dims around(2 * (pool.axes.size() - i), 0);
+      const int64_t before = axis.kernel - 1 - axis.padding;
+      around[around.size() - 2] = before;
+      around.back() = axis.size + axis.kernel - 1 - before - apart.size(dim);
+      const Tensor whole = tenon::pad(apart, around).clone();
+      Tensor total;
+      for (int64_t k = 0; k < axis.kernel; ++k) {
+        const Tensor part = whole.narrow(dim, k, axis.size);
+        total = total.defined() ? total + part : part;
+      }
+      shares = i > 0 ? total.clone() : total;
+    }
+    return shares;
+  });
+}
+
+Tensor avg_pool(const Tensor& given, const Pool& pool, const Divisor& divisor) {
+  if (divisor.given == 0) fail(pool.op, "the divisor must not be 0");
   const Tensor x = with_batch(pool.op, given, pool.axes.size());
   const bool is_plain = std::all_of(pool.axes.begin(), pool.axes.end(), [](const PoolAxis& axis) {
     return is_even(axis) && axis.padding == 0 && axis.out * axis.kernel <= axis.size;
   });
+  const bool has_shares = is_plain || (is_overlapping(pool) && on_host(x));
   Tensor y;
-  if (is_plain && x.requires_grad()) {
+  if (has_shares && x.requires_grad()) {
     const CustomFunction function{
         std::string(pool.op),
         [=](std::span<const Tensor> in) {
-          return std::vector{means_of_windows(in[0], pool, count_include_pad, ceil_mode)};
+          return std::vector{means_of_windows(in[0], pool, divisor)};
         },
         [=](std::span<const Tensor> in, std::span<const Tensor> grads) {
-          return std::vector{shares_of_windows(grads[0], in[0], pool)};
+          return std::vector{is_plain ? shares_of_windows(grads[0], in[0], pool, divisor.given)
+                                      : shares_of_overlapping(grads[0], pool, divisor)};
         }};
     y = apply(function, std::vector{x})[0];
   } else {
-    y = means_of_windows(x, pool, count_include_pad, ceil_mode);
+    y = means_of_windows(x, pool, divisor);
   }
   return x.dim() == given.dim() ? y : y.squeeze(0);
 }
 
-Tensor means_of_windows(const Tensor& x, const Pool& pool, bool count_include_pad, bool ceil_mode) {
+Tensor means_of_windows(const Tensor& x, const Pool& pool, const Divisor& divisor) {
   return record::in_wide(x, [&](const Tensor& wide) {
-    const Tensor whole = padded(wide, pool, 0);
-    Tensor sums = whole;
+    // Overlapping windows read every element several times: on the host it lies in memory then, padding and all, and so
+    // do the sums along each axis. As one pass over all elements of all windows it takes two to seven times as long.
+    const bool is_kept = is_overlapping(pool) && on_host(x);
+    const auto kept = [&](const Tensor& t) { return is_kept ? t.clone() : t; };
+    Tensor sums = kept(padded(wide, pool, 0));
     double elements_of_all = 1;
-    bool divides = false;
     for (size_t i = pool.axes.size(); i-- > 0;) {
       const PoolAxis& axis = pool.axes[i];
       const auto dim = static_cast<int64_t>(i) + 2;
@@ -283,39 +364,14 @@ Tensor means_of_windows(const Tensor& x, const Pool& pool, bool count_include_pa
           total = total.defined() ? total + part : part;
         }
         sums = is_even(axis) ? total + 0.0 : total;  // never -0, as a folded sum
+        if (i > 0) sums = kept(sums);
       }
       elements_of_all *= static_cast<double>(axis.kernel);
-      divides = divides || ceil_mode || (!count_include_pad && axis.padding > 0);
     }
-    if (!divides) return sums * (1 / elements_of_all);
-    Tensor count;
-    for (size_t i = 0; i < pool.axes.size(); ++i) {
-      Dims along(pool.axes.size(), 1);
-      along[i] = pool.axes[i].out;
-      const Tensor one = counted(pool.axes[i], count_include_pad, Options(DType::i32, x.device())).reshape(along);
-      count = count.defined() ? count * one : one;
-    }
-    return sums / count.to(sums.dtype());
+    if (divisor.given) return sums / static_cast<double>(*divisor.given);
+    if (!has_uneven_windows(pool, divisor)) return sums * (1 / elements_of_all);
+    return sums / elements_of_windows(pool, divisor, x.device()).to(sums.dtype());
   });
-}
-
-// x with each of its last axes replaced: by a product with a matrix (new, old).
-Tensor through(const Tensor& x, const std::vector<Tensor>& matrices) {
-  return record::in_wide(x, [&](const Tensor& wide) {
-    Tensor y = wide;
-    if (matrices.back().defined()) y = matmul(y, matrices.back().t());
-    if (matrices.size() == 2 && matrices[0].defined()) y = matmul(matrices[0], y);
-    return y;
-  });
-}
-
-// Row i averages floor(i size / out) ... ceil((i + 1) size / out).
-Tensor shares_of(int64_t size, int64_t out, const Options& options) {
-  const Options whole(DType::i64, options.device);
-  const Tensor i = arange(out, whole).unsqueeze(1), place = arange(size, whole).unsqueeze(0);
-  const Tensor first = floor_divide(i * size, out), end = floor_divide((i + 1) * size + (out - 1), out);
-  const Tensor inside = logical_and(ge(place, first), lt(place, end)).to(*options.dtype);
-  return inside / (end - first).to(*options.dtype);
 }
 
 Tensor adaptive_avg_pool(std::string_view op, const Tensor& given, const Dims& output) {
@@ -333,13 +389,13 @@ Tensor adaptive_avg_pool(std::string_view op, const Tensor& given, const Dims& o
     pool.axes.push_back({size, size / out, size / out, 0, 1, out});
   }
   ir::require_shape(op, shape);
-  if (divides) return avg_pool(given, pool, true, false);
+  if (divides) return avg_pool(given, pool, {true, false});
   const Options options(accumulator(x.dtype()), x.device());
   for (const PoolAxis& axis : pool.axes) {
     ir::require_shape(op, {axis.out, axis.size});
-    matrices.push_back(shares_of(axis.size, axis.out, options));
+    matrices.push_back(even_shares(axis.size, axis.out, options));
   }
-  const Tensor y = through(x, matrices);
+  const Tensor y = through_matrices(x, matrices);
   return x.dim() == given.dim() ? y : y.squeeze(0);
 }
 
@@ -376,46 +432,6 @@ MaxPooled adaptive_max_pool(std::string_view op, const Tensor& given, const Dims
   const Tensor indices = indices_of(found.place, image, windows);
   if (x.dim() == given.dim()) return {found.value, indices};
   return {found.value.squeeze(0), indices.squeeze(0)};
-}
-
-// Row i weighs the two places around where i lies in the old image.
-Tensor weights_of(int64_t size, int64_t out, double scale, bool align_corners, const Options& options) {
-  const Tensor i = arange(out, options).unsqueeze(1);
-  Tensor at = align_corners ? i * (out > 1 ? static_cast<double>(size - 1) / static_cast<double>(out - 1) : 0.0)
-                            : maximum((i + 0.5) * scale - 0.5, 0.0);
-  const Tensor low = minimum(floor(at), static_cast<double>(size - 1));
-  const Tensor high = minimum(low + 1.0, static_cast<double>(size - 1)), share = at - low;
-  const Tensor place = arange(size, options).unsqueeze(0);
-  const DType dtype = *options.dtype;
-  return eq(place, low).to(dtype) * (1.0 - share) + eq(place, high).to(dtype) * share;
-}
-
-// Element i is that at floor(i scale), in PyTorch's arithmetic: from 41 on, i * (1 / i) can be less than 1 in f32. An
-// axis of an image that stays or doubles does so whatever the scale, one of a sequence does not: PyTorch's answers,
-// too.
-Tensor nearest_along(const Tensor& x, int64_t dim, int64_t out, double scale) {
-  const int64_t size = x.size(dim), times = out / size;
-  const bool is_image = x.dim() == 4, is_quotient = scale == static_cast<double>(size) / static_cast<double>(out);
-  const bool is_whole = out % size == 0 && (is_quotient || (is_image && times <= 2));
-  if (is_whole && times <= 40) {  // every element so often
-    Dims split = x.shape(), whole, joined = x.shape();
-    split.insert(split.begin() + dim + 1, 1);
-    whole = split;
-    whole[static_cast<size_t>(dim) + 1] = times;
-    joined[static_cast<size_t>(dim)] = out;
-    return x.reshape(split).expand(whole).reshape(joined);
-  }
-  const Tensor at = arange(out, Options(accumulator(x.dtype()), x.device())) * scale;
-  return index_select(x, dim, minimum(floor(at.to(DType::f32)).to(DType::i64), size - 1));
-}
-
-// The new size of one axis.
-int64_t resampled_size(std::string_view op, int64_t size, const UpsampleOptions& options, bool is_last) {
-  if (options.size) return is_last ? options.size->width : options.size->height;
-  const double out = std::floor(static_cast<double>(size) * *options.scale);
-  if (!(out <= static_cast<double>(ir::kMostElements)))
-    fail(op, "a scale of {} makes too many elements of {}", *options.scale, size);
-  return static_cast<int64_t>(out);
 }
 
 Dims both(Size2 size) { return {size.height, size.width}; }
@@ -475,21 +491,21 @@ Tensor avg_pool1d(const Tensor& x, int64_t kernel, const AvgPool1dOptions& o) {
   return avg_pool(x,
                   pool_of("avg_pool1d", with_batch("avg_pool1d", x, 1), {kernel}, {o.stride.value_or(kernel)},
                           {o.padding}, {1}, o.ceil_mode),
-                  o.count_include_pad, o.ceil_mode);
+                  {o.count_include_pad, o.ceil_mode});
 }
 
 Tensor avg_pool2d(const Tensor& x, Size2 kernel, const AvgPool2dOptions& o) {
   return avg_pool(x,
                   pool_of("avg_pool2d", with_batch("avg_pool2d", x, 2), both(kernel), both(o.stride.value_or(kernel)),
                           both(o.padding), {1, 1}, o.ceil_mode),
-                  o.count_include_pad, o.ceil_mode);
+                  {o.count_include_pad, o.ceil_mode, o.divisor_override});
 }
 
 Tensor avg_pool3d(const Tensor& x, Size3 kernel, const AvgPool3dOptions& o) {
   return avg_pool(x,
                   pool_of("avg_pool3d", with_batch("avg_pool3d", x, 3), all(kernel), all(o.stride.value_or(kernel)),
                           all(o.padding), {1, 1, 1}, o.ceil_mode),
-                  o.count_include_pad, o.ceil_mode);
+                  {o.count_include_pad, o.ceil_mode, o.divisor_override});
 }
 
 Tensor adaptive_avg_pool1d(const Tensor& x, int64_t output) {
@@ -498,105 +514,6 @@ Tensor adaptive_avg_pool1d(const Tensor& x, int64_t output) {
 
 Tensor adaptive_avg_pool2d(const Tensor& x, Size2 output) {
   return adaptive_avg_pool("adaptive_avg_pool2d", x, both(output));
-}
-
-Tensor interpolate(const Tensor& x, const UpsampleOptions& options) {
-  constexpr std::string_view kOp = "interpolate";
-  record::require_float(kOp, x);
-  if (x.dim() != 3 && x.dim() != 4)
-    fail(kOp, "takes (batch, channels, length) or (batch, channels, height, width), got {}", ir::to_string(x.shape()));
-  if (options.size.has_value() == options.scale.has_value()) fail(kOp, "takes either a size or a scale");
-  if (options.mode == Resample::bilinear && x.dim() != 4)
-    fail(kOp, "bilinear takes (batch, channels, height, width), got {}", ir::to_string(x.shape()));
-  if (options.align_corners && options.mode != Resample::bilinear) fail(kOp, "align_corners is of bilinear alone");
-  if (options.scale && !(*options.scale > 0)) fail(kOp, "the scale must be positive, got {}", *options.scale);
-  Dims shape = x.shape();
-  for (int64_t dim = 2; dim < x.dim(); ++dim) {
-    int64_t& size = shape[static_cast<size_t>(dim)];
-    size = resampled_size(kOp, x.size(dim), options, dim == x.dim() - 1);
-    if (x.size(dim) < 1 || size < 1) fail(kOp, "sizes must be positive, got {} to {}", x.size(dim), size);
-    ir::require_shape(kOp, {x.size(dim), size});
-  }
-  ir::require_shape(kOp, shape);
-  std::vector<Tensor> matrices;
-  Tensor y = tensor_of(record::in(x));
-  for (int64_t dim = 2; dim < x.dim(); ++dim) {
-    const int64_t size = x.size(dim), out = shape[static_cast<size_t>(dim)];
-    const double scale = options.scale ? 1 / *options.scale : static_cast<double>(size) / static_cast<double>(out);
-    if (options.mode == Resample::nearest)
-      y = nearest_along(y, dim, out, scale);
-    else if (out == size)  // stays as it is, whatever the scale, as in PyTorch
-      matrices.emplace_back();
-    else
-      matrices.push_back(
-          weights_of(size, out, scale, options.align_corners, Options(accumulator(x.dtype()), x.device())));
-  }
-  // A value of its own, of which nobody sees that elements repeat.
-  return options.mode == Resample::nearest ? tensor_of(record::in(y)) : through(y, matrices);
-}
-
-// Places and weights are computed once and kept, not once for every channel, and one number says where a pixel lies:
-// images have a margin of 0 on all sides, which is what is read outside of them.
-Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions& options) {
-  constexpr std::string_view kOp = "grid_sample";
-  record::require_float(kOp, x);
-  const bool fits = x.dim() == 4 && grid.dim() == 4 && grid.size(0) == x.size(0) && grid.size(3) == 2;
-  if (!fits || x.dtype() != grid.dtype())
-    fail(kOp, "takes images (batch, channels, height, width) and a grid (batch, rows, columns, 2) of one dtype, got {} {} and {} {}",
-         ir::to_string(x.shape()), name(x.dtype()), ir::to_string(grid.shape()), name(grid.dtype()));
-  const int64_t batch = x.size(0), channels = x.size(1), height = x.size(2), width = x.size(3);
-  if (height < 1 || width < 1) fail(kOp, "the images {} have no pixels", ir::to_string(x.shape()));
-  ir::require_shape(kOp, {height + 2, width + 2});
-  const int64_t places = grid.size(1) * grid.size(2), row_pixels = width + 2, pixels = (height + 2) * row_pixels;
-  ir::require_shape(kOp, {batch, channels, pixels});
-  ir::require_shape(kOp, {batch, channels, places});
-  const DType wide = accumulator(x.dtype());
-  const bool is_small = batch * channels * pixels <= std::numeric_limits<int32_t>::max();
-  const Options whole(is_small ? DType::i32 : DType::i64, x.device());
-
-  const Tensor source = pad(x, {1, 1, 1, 1}).clone().reshape({-1});  // in memory, so that kernels look it up
-  // Coordinates behind each other, in a row: so their gradients are computed one after the other, too.
-  const Tensor coordinates = grid.permute({3, 0, 1, 2}).clone().reshape({-1});
-  // The first pixel of each image, behind its margin.
-  const Tensor starts = add(mul(arange(batch * channels, whole), pixels), row_pixels + 1).reshape({batch, channels, 1});
-  const auto along = [&](int64_t axis, int64_t size) {
-    const Tensor unit =
-        coordinates.narrow(0, axis * batch * places, batch * places).reshape({batch, 1, places}).to(wide);
-    const auto length = static_cast<double>(size);
-    const Tensor at = options.align_corners ? mul(add(unit, 1.0), (length - 1) / 2)
-                                            : div(sub(mul(add(unit, 1.0), length), 1.0), 2.0);
-    return options.border ? clamp(at, 0.0, length - 1) : at;
-  };
-  // Whatever lies further outside, and NaN, is in the margin.
-  const auto in_margin = [&](const Tensor& at, int64_t size) {
-    const Tensor from = where(gt(at, -1.0), at, -1.0);
-    const auto end = static_cast<double>(size);
-    return where(lt(from, end), from, end).to(*whole.dtype);
-  };
-  const auto column_of = [&](const Tensor& at) { return in_margin(at, width); };
-  const auto row_of = [&](const Tensor& at) { return mul(in_margin(at, height), row_pixels); };
-  const auto read = [&](const Tensor& column, const Tensor& row) {
-    const Tensor in_image = add(row, column).clone();
-    return tensor_of(ir::gather(record::in(source), record::in(add(in_image, starts).detach()), 0));
-  };
-
-  const Tensor across = along(0, width), down = along(1, height);
-  Tensor made;
-  if (options.mode == Resample::nearest) {
-    made = read(column_of(round(across.detach())), row_of(round(down.detach())));
-  } else {
-    const Tensor left = floor(across.detach()), top = floor(down.detach());
-    const Tensor right = sub(across, left), low = sub(down, top);  // how far towards the next pixel
-    const Tensor not_right = sub(1.0, right), not_low = sub(1.0, low);
-    const Tensor columns[] = {column_of(left), column_of(add(left, 1.0))}, rows[] = {row_of(top), row_of(add(top, 1.0))};
-    const auto weighted = [&](size_t i, size_t j, const Tensor& weight) {
-      return mul(read(columns[i], rows[j]).to(wide), weight.clone());
-    };
-    made = add(add(weighted(0, 0, mul(not_right, not_low)), weighted(1, 0, mul(right, not_low))),
-               add(weighted(0, 1, mul(not_right, low)), weighted(1, 1, mul(right, low))))
-               .to(x.dtype());
-  }
-  return made.reshape({batch, channels, grid.size(1), grid.size(2)});
 }
 
 }  // namespace tenon::nn

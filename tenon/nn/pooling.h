@@ -1,5 +1,5 @@
-// Pooling and resampling of images (batch, channels, height, width) and sequences (batch, channels, length), and
-// pooling of volumes (batch, channels, depth, height, width), with or without the batch.
+// Pooling of sequences (batch, channels, length), images (batch, channels, height, width) and volumes (batch, channels,
+// depth, height, width), with or without the batch.
 //
 //   nn::Sequential net;
 //   net.emplace<nn::Conv2d>(1, 32, 3, nn::Conv2dOptions{.padding = 1});
@@ -42,12 +42,14 @@ struct AvgPool2dOptions {
   Size2 padding = 0;
   bool ceil_mode = false;
   bool count_include_pad = true;
+  std::optional<int64_t> divisor_override = {};  // sums are divided by it, whatever the number of elements
 };
 struct AvgPool3dOptions {
   std::optional<Size3> stride = {};
   Size3 padding = 0;
   bool ceil_mode = false;
   bool count_include_pad = true;
+  std::optional<int64_t> divisor_override = {};  // sums are divided by it, whatever the number of elements
 };
 
 /// The largest element of every window; its gradient goes to the first of several, as in PyTorch.
@@ -73,26 +75,6 @@ Tensor avg_pool3d(const Tensor& x, Size3 kernel, const AvgPool3dOptions& options
 /// Means over so many parts of the input, of nearly the same size.
 Tensor adaptive_avg_pool1d(const Tensor& x, int64_t output);
 Tensor adaptive_avg_pool2d(const Tensor& x, Size2 output);
-
-enum class Resample : uint8_t { nearest, bilinear };
-struct UpsampleOptions {
-  std::optional<Size2> size = {};    // either this ...
-  std::optional<double> scale = {};  // ... or this
-  Resample mode = Resample::nearest;
-  bool align_corners = false;  // of bilinear: the corners of both images lie on each other
-};
-/// An image in another size; sequences (batch, channels, length) by `nearest` too, their size is the width. A scale
-/// that is given says where elements come from, not the sizes: PyTorch's interpolate without recompute_scale_factor. An
-/// axis of an image whose size stays is left as it is.
-Tensor interpolate(const Tensor& x, const UpsampleOptions& options);
-
-struct GridSampleOptions {
-  Resample mode = Resample::bilinear;
-  bool border = false;         // what lies outside is the nearest pixel of the border, not 0
-  bool align_corners = false;  // -1 and 1 are the middles of the outermost pixels, not their outer edges
-};
-/// Images (batch, channels, height, width) read at places (batch, rows, columns, 2), x before y, from -1 to 1.
-Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions& options = {});
 
 class MaxPool1d : public Layer {
  public:
@@ -193,15 +175,6 @@ class AdaptiveAvgPool2d : public Layer {
 
  private:
   Size2 output_;
-};
-
-class Upsample : public Layer {
- public:
-  explicit Upsample(const UpsampleOptions& options) : options_(options) {}
-  Tensor forward(const Tensor& x) const override { return interpolate(x, options_); }
-
- private:
-  UpsampleOptions options_;
 };
 
 }  // namespace tenon::nn

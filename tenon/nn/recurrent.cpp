@@ -263,7 +263,9 @@ RecurrentOutput recurrent(Cell cell, const Tensor& given, const std::vector<cons
     if (layer + 1 < options.layers) x = dropout(x, options.dropout);
   }
   const DType result = result_type(cell, stored, given.dtype(), h0.dtype(), x.dtype());
-  RecurrentOutput out{x.to(result), {together(h).to(result), is_lstm ? together(c).to(result) : Tensor()}};
+  // A projection is computed op by op, also by PyTorch: there c has the type of the sums that it is part of.
+  const DType result_c = is_lstm && options.proj_size > 0 ? promote(result, c0.dtype()) : result;
+  RecurrentOutput out{x.to(result), {together(h).to(result), is_lstm ? together(c).to(result_c) : Tensor()}};
   if (is_single) {
     out.y = out.y.squeeze(1);
     out.state.h = out.state.h.squeeze(1);

@@ -474,6 +474,151 @@ TEST(Interpolate, TakesElementsFromWhereTheScaleSays) {
          {1, 1, 2, 5}, nn::Resample::bilinear);
 }
 
+// PyTorch's values, and its gradients of sum(y * (1, 2, 3, ...)).
+struct Resampled {
+  nn::UpsampleOptions options;
+  Floats y, slopes;
+};
+
+void expect_resampled(const Tensor& from, const std::vector<Resampled>& cases) {
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(i);
+    Tensor x = from.clone().requires_grad_();
+    const Tensor y = nn::interpolate(x, cases[i].options);
+    expect_near(y, cases[i].y, 1e-5f);
+    (y * (counting(y.shape()) + 1.0)).sum().backward();
+    expect_near(x.grad(), cases[i].slopes, 2e-4f);
+  }
+}
+
+TEST(Interpolate, OfSequencesIsPyTorchs) {
+  using enum nn::Resample;
+  expect_resampled(
+      weights({1, 3, -2, 5, 0.5f}, {1, 1, 5}),
+      {{{.size = 8, .mode = linear}, {1, 1.875f, 2.6875f, -0.4375f, 0.1875f, 4.5625f, 2.46875f, 0.5f}, {2.125f, 4.9375f, 6.75f, 10.25f, 11.9375f}},
+       {{.size = 8, .mode = linear, .align_corners = true},
+        {1, 2.142857f, 2.285714f, -0.571429f, 1e-6f, 4, 3.071427f, 0.5f},
+        {1.85714f, 4.85714f, 7.71429f, 10.57143f, 11}},
+       {{.scale = 1.5, .mode = linear}, {1, 2, 2.166666f, -1.166667f, 1.5f, 4.25f, 1.249999f}, {2, 4.16667f, 6.33333f, 8.66667f, 6.83333f}},
+       {{.scale = 1.5, .mode = linear, .recompute_scale = true},
+        {1, 2.142857f, 1.571428f, -2, 3.000001f, 3.071428f, 0.5f},
+        {1.85714f, 3.28571f, 6.28571f, 7, 9.57143f}},
+       {{.size = 8, .mode = nearest_exact}, {1, 1, 3, -2, -2, 5, 0.5f, 0.5f}, {3, 3, 9, 6, 15}},
+       {{.size = 3, .mode = nearest_exact}, {1, -2, 0.5f}, {1, 0, 2, 0, 3}},
+       {{.scale = 1.3, .mode = nearest_exact}, {1, 3, 3, -2, 5, 0.5f}, {1, 5, 4, 5, 6}},
+       {{.size = 3, .mode = area}, {2, 2, 2.75f}, {0.5f, 1.16667f, 0.66667f, 2.16667f, 1.5f}}});
+}
+
+TEST(Interpolate, OfImagesIsPyTorchs) {
+  using enum nn::Resample;
+  const std::vector<double> by_axis{1.5, 2}, one_stays{1.3, 2};
+  expect_resampled(
+      weights({1, 3, -2, 5, 0.5f, 4, 2, -1, 6}, {1, 1, 3, 3}),
+      {{{.size = nn::Size2(5, 2), .mode = bicubic},
+        {1.414969f, -1.166062f, 2.693961f, 0.604556f, 3.857422f, 3.048828f, 2.314554f, 4.096695f, 0.807032f, 4.429532f},
+        {1.73503f, 1.69908f, 3.05789f, 6.318f, 4.97475f, 7.71525f, 10.22822f, 7.72071f, 11.55108f}},
+       {{.size = 4, .mode = bicubic, .align_corners = true},
+        {1, 2.925926f, 1.648148f, -2, 4.074074f, 2.230283f, 1.299554f, 1.888888f, 4.499999f, 0.629116f, 0.968277f, 5.296295f, 2, -0.833333f,
+         0.870369f, 6},
+        {2.00618f, 5.38238f, 6.12998f, 13.56653f, 21.55898f, 19.02263f, 18.50138f, 27.20679f, 22.62516f}},
+       {{.scale = 1.5, .mode = bicubic},
+        {0.430188f, 2.47282f, 2.616117f, -1.652828f, 3.401965f, 2.687012f, 1.615181f, 0.943089f, 5.337584f, 2.047798f, 0.327094f, 4.043386f,
+         2.7889f, 0.212945f, -0.163307f, 4.805633f},
+        {4.23171f, 8.54946f, 6.43414f, 20.40266f, 26.46399f, 16.65187f, 17.97678f, 21.94952f, 13.33992f}},
+       {{.size = 2, .mode = bicubic, .antialias = true},
+        {2.489879f, 0.763804f, 1.640136f, 3.248777f},
+        {0.29861f, 0.65112f, 0.71961f, 0.92034f, 1.52138f, 1.45877f, 1.1406f, 1.72798f, 1.56159f}},
+       {{.size = 2, .mode = bilinear, .antialias = true},
+        {2.335938f, 0.929688f, 1.789063f, 3.117188f},
+        {0.39062f, 0.70313f, 0.78125f, 0.9375f, 1.40625f, 1.40625f, 1.17188f, 1.64063f, 1.5625f}},
+       {{.size = 2, .mode = bilinear, .align_corners = true, .antialias = true},
+        {2.05102f, 1.625f, 1.696429f, 3.96875f},
+        {0.18367f, 0.39796f, 0.70408f, 0.5051f, 0.96939f, 1.56122f, 1.02551f, 1.84694f, 2.80612f}},
+       {{.size = 4, .mode = bilinear, .antialias = true},
+        {1, 2.25f, 1.125f, -2, 3.5f, 2.210938f, 1.554688f, 1.75f, 3.875f, 1.414062f, 1.742188f, 4.75f, 2, 0.125f, 1.625f, 6},
+        {4.46875f, 6.17188f, 9.10938f, 12.5f, 13.28125f, 16.71875f, 23.03125f, 23.04688f, 27.67188f}},
+       {{.scale = by_axis, .mode = bilinear},
+        {1, 1.5f, 2.5f, 1.75f, -0.75f, -2, 3, 2.6875f, 2.0625f, 1.5625f, 1.1875f, 1, 4.5f, 3.4375f, 1.3125f, 1.270833f, 3.3125f, 4.333333f, 2.5f,
+         1.6875f, 0.0625f, 0.854167f, 4.0625f, 5.666667f},
+        {10.875f, 16.5f, 22.125f, 36.875f, 42.5f, 48.125f, 37.25f, 41, 44.75f}},
+       {{.scale = one_stays, .mode = bilinear},
+        {1, 1.5f, 2.5f, 1.75f, -0.75f, -2, 5, 3.875f, 1.625f, 1.375f, 3.125f, 4, 2, 1.25f, -0.25f, 0.75f, 4.25f, 6},
+        {3.25f, 7, 10.75f, 15.25f, 19, 22.75f, 27.25f, 31, 34.75f}},
+       {{.scale = one_stays},
+        {1, 1, 3, 3, -2, -2, 5, 5, 0.5f, 0.5f, 4, 4, 2, 2, -1, -1, 6, 6},
+        {3, 7, 11, 15, 19, 23, 27, 31, 35}},
+       {{.size = 2, .mode = area}, {2.375f, 1.375f, 1.625f, 2.375f}, {0.25f, 0.75f, 0.5f, 1, 2.5f, 1.5f, 0.75f, 1.75f, 1}}});
+}
+
+// As PyTorch's, whose gradient is another where the size stays, but not its scale: that of no cubic at all.
+TEST(Interpolate, ByCubicsTakesPlacesFromTheScaleAlsoWhereTheSizeStays) {
+  const Tensor x = weights({1, 3, -2, 5, 0.5f, 4, 2, -1, 6}, {1, 1, 3, 3});
+  expect_near(nn::interpolate(x, {.scale = 1.2, .mode = nn::Resample::bicubic}),
+              {0.666968f, 3.175253f, 0.076908f, 4.577453f, 1.819237f, 1.697818f, 3.738944f, -0.306679f, 2.801186f});
+}
+
+TEST(Interpolate, OfVolumesIsPyTorchs) {
+  using enum nn::Resample;
+  expect_resampled(
+      weights({1, 3, -2, 5, 0.5f, 4, 2, -1}, {1, 1, 2, 2, 2}),
+      {{{.size = nn::Size3(3, 2, 1), .mode = trilinear}, {2, 1.5f, 2.125f, 1, 2.25f, 0.5f}, {1.25f, 1.25f, 2, 2, 3.25f, 3.25f, 4, 4}},
+       {{.scale = 1.5, .mode = trilinear},
+        {1, 2, 3, -0.5f, 1.75f, 4, -2, 1.5f, 5, 0.75f, 2.125f, 3.5f, 0.375f, 1.5625f, 2.75f, 0, 1, 2, 0.5f, 2.25f, 4, 1.25f, 1.375f, 1.5f, 2, 0.5f, -1},
+        {18, 22.5f, 31.5f, 36, 58.5f, 63, 72, 76.5f}},
+       {{.size = 3}, {1, 1, 3, 1, 1, 3, -2, -2, 5, 1, 1, 3, 1, 1, 3, -2, -2, 5, 0.5f, 0.5f, 4, 0.5f, 0.5f, 4, 2, 2, -1}, {60, 36, 48, 27, 84, 45, 51, 27}},
+       {{.size = nn::Size3(3, 1, 3), .mode = nearest_exact}, {-2, 5, 5, 2, -1, -1, 2, -1, -1}, {0, 0, 1, 5, 0, 0, 11, 28}},
+       {{.size = nn::Size3(1, 2, 2), .mode = area}, {0.75f, 3.5f, 0, 2}, {0.5f, 1, 1.5f, 2, 0.5f, 1, 1.5f, 2}}});
+}
+
+TEST(Interpolate, SaysWhichModeTakesWhat) {
+  using enum nn::Resample;
+  const Tensor image = counting({1, 1, 2, 2});
+  const auto refusal = [&](const nn::UpsampleOptions& options) { return text_of([&] { nn::interpolate(image, options); }); };
+  EXPECT_EQ(refusal({.size = 2, .mode = linear}), "[interpolate] linear takes (batch, channels, length), got (1, 1, 2, 2)");
+  EXPECT_EQ(refusal({.size = 2, .mode = trilinear}),
+            "[interpolate] trilinear takes (batch, channels, depth, height, width), got (1, 1, 2, 2)");
+  EXPECT_EQ(refusal({.size = 2, .align_corners = true}),
+            "[interpolate] align_corners is of linear, bilinear, bicubic and trilinear alone, not of nearest");
+  EXPECT_EQ(refusal({.size = 2, .mode = area, .antialias = true}),
+            "[interpolate] antialias is of bilinear and bicubic alone, not of area");
+  EXPECT_EQ(refusal({.size = nn::Size3(2, 2, 2)}), "[interpolate] takes one size or one for each of 2 axes, got 3");
+  EXPECT_EQ(refusal({.size = 2, .scale = 2.0}), "[interpolate] takes either a size or a scale");
+  EXPECT_EQ(refusal({.size = 2, .recompute_scale = true}), "[interpolate] recomputes a scale, not a size");
+  EXPECT_EQ(refusal({.scale = -1.0}), "[interpolate] the scale must be positive, got -1");
+  EXPECT_EQ(text_of([&] { nn::grid_sample(image, zeros({1, 1, 1, 2}), {.mode = bicubic}); }),
+            "[grid_sample] reads bilinear or nearest, not bicubic");
+}
+
+// Gradients of windows that overlap are sums of windows over what comes back; here they are the transposed matrix of
+// the pool, whose columns are the pools of single elements.
+TEST(AvgPool, GivesEveryElementItsShareOfAllWindowsAroundIt) {
+  const nn::AvgPool2dOptions all[] = {{.stride = 1, .padding = 1},
+                                      {.stride = 2, .padding = 1, .count_include_pad = false},
+                                      {.stride = nn::Size2(2, 1), .padding = nn::Size2(0, 1), .ceil_mode = true},
+                                      {.stride = 2, .ceil_mode = true, .divisor_override = 5}};
+  for (const nn::AvgPool2dOptions& options : all) {
+    constexpr int64_t kHeight = 5, kWidth = 6;
+    Tensor x = counting({1, 2, kHeight, kWidth}).requires_grad_();
+    const Tensor y = nn::avg_pool2d(x, {3, 3}, options);
+    const Tensor given = counting(y.shape()) + 1.0;
+    (y * given).sum().backward();
+    const Tensor singles = eye(kHeight * kWidth).reshape({kHeight * kWidth, 1, kHeight, kWidth});
+    const Tensor matrix = nn::avg_pool2d(singles, {3, 3}, options).reshape({kHeight * kWidth, -1});
+    const Tensor wanted = matmul(given.reshape({2, -1}), matrix.t());
+    expect_near(x.grad(), wanted.reshape({-1}).to_vector<float>(), 1e-4f);
+  }
+}
+
+TEST(AvgPool, DividesByWhatItIsTold) {
+  Tensor x = counting({1, 1, 2, 3}).requires_grad_();
+  const Tensor y = nn::avg_pool2d(x, 2, {.stride = 1, .divisor_override = 2});
+  EXPECT_EQ(values(y), (Floats{4, 6}));
+  y.sum().backward();
+  EXPECT_EQ(values(x.grad()), (Floats{0.5, 1, 0.5, 0.5, 1, 0.5}));
+  EXPECT_EQ(values(nn::avg_pool3d(counting({1, 1, 2, 2, 2}), 2, {.divisor_override = -1})), (Floats{-28}));
+  EXPECT_EQ(text_of([&] { nn::avg_pool2d(x, 2, {.divisor_override = 0}); }), "[avg_pool2d] the divisor must not be 0");
+}
+
 // In f32, 41 * (1 / 41) is less than 1: PyTorch takes element 0 there, and so does this.
 TEST(Interpolate, OfManyTimesTheSizeIsPyTorchs) {
   const Floats y = values(nn::interpolate(counting({1, 1, 2}), {.scale = 41.0}));

@@ -7,6 +7,7 @@
 #include "tenon/nn/losses.h"
 #include "tenon/nn/normalisation.h"
 #include "tenon/nn/pooling.h"
+#include "tenon/nn/resampling.h"
 #include "tests/ops/functions.h"
 
 namespace tenon::ops_test {

@@ -14,6 +14,7 @@
 #include "tenon/nn/losses.h"
 #include "tenon/nn/normalisation.h"
 #include "tenon/nn/pooling.h"
+#include "tenon/nn/resampling.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"

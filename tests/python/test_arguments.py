@@ -102,10 +102,17 @@ class Arguments(unittest.TestCase):
         self.assertEqual(nn.Upsample(scale_factor=(1, 2))(x).tolist(), F.interpolate(x, scale_factor=(1, 2)).tolist())
         self.assertEqual(nn.Upsample(scale_factor=2, mode="bilinear")(x).shape, (1, 1, 4, 4))
         self.assertEqual(nn.Upsample(size=(3, 4))(x).shape, (1, 1, 3, 4))
-        with self.assertRaisesRegex(ValueError, "^a scale or two are needed, got 3$"):
+        with self.assertRaisesRegex(RuntimeError, "takes one scale or one for each of 2 axes, got 3$"):
             nn.Upsample(scale_factor=(1, 2, 3))(x)
-        with self.assertRaisesRegex(ValueError, "scales that differ have to give whole sizes, and 2 times 1.3 is none"):
-            F.interpolate(x, scale_factor=(1.3, 2))
+        self.assertEqual(F.interpolate(x, scale_factor=(1.3, 2)).tolist(), [[[[0, 0, 1, 1], [2, 2, 3, 3]]]])
+        self.assertEqual(F.interpolate(x, 3, mode="bicubic", align_corners=True)[0, 0, 1, 1].item(), 1.5)
+        self.assertEqual(F.interpolate(x, 1, mode="area").item(), 1.5)
+        self.assertEqual(F.interpolate(x[0], 4, mode="linear", align_corners=True).shape, (1, 2, 4))
+        self.assertEqual(F.interpolate(x[None], 3, mode="trilinear").shape, (1, 1, 3, 3, 3))
+        self.assertEqual(F.interpolate(x, 1, mode="bilinear", antialias=True).item(), 1.5)
+        self.assertEqual(nn.Upsample(scale_factor=1.5, mode="nearest-exact", recompute_scale_factor=True)(x).shape, (1, 1, 3, 3))
+        with self.assertRaisesRegex(ValueError, "^there is no mode 'lanczos'; there are 'nearest', "):
+            F.interpolate(x, 3, mode="lanczos")
 
     def test_pools(self):
         x = tenon.arange(6.).reshape(1, 1, 2, 3)
@@ -396,6 +403,8 @@ class BesidePyTorch(unittest.TestCase):
         for name, call in {
             "bilinear": lambda F, x: F.interpolate(x, scale_factor=(1.5, 2), mode="bilinear", align_corners=False),
             "nearest": lambda F, x: F.interpolate(x, scale_factor=(0.5, 2)),
+            "bicubic": lambda F, x: F.interpolate(x, scale_factor=(1.3, 0.7), mode="bicubic"),
+            "area": lambda F, x: F.interpolate(x, size=(3, 5), mode="area"),
             "adaptive": lambda F, x: F.adaptive_max_pool2d(x, (3, None)),
             "roll": lambda F, x: x.roll((1, 2), (0, -1)),
             "diff": lambda F, x: x.diff(dim=1, prepend=x[:, :1] * 2),

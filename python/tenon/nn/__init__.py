@@ -29,8 +29,12 @@ from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, Conv
 from .dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d  # noqa: F401
 from .embedding import Embedding, EmbeddingBag  # noqa: F401
 from .images import (  # noqa: F401
-    ChannelShuffle, CircularPad1d, CircularPad2d, ConstantPad1d, ConstantPad2d, Fold, PixelShuffle, PixelUnshuffle, ReflectionPad1d,
-    ReflectionPad2d, ReplicationPad1d, ReplicationPad2d, Unfold, ZeroPad1d, ZeroPad2d)
+    ChannelShuffle, CircularPad1d, CircularPad2d, CircularPad3d, ConstantPad1d, ConstantPad2d, ConstantPad3d, Fold, PixelShuffle,
+    PixelUnshuffle, ReflectionPad1d, ReflectionPad2d, ReflectionPad3d, ReplicationPad1d, ReplicationPad2d, ReplicationPad3d, Unfold,
+    ZeroPad1d, ZeroPad2d, ZeroPad3d)
+from .lazy import (  # noqa: F401
+    LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d, LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d,
+    LazyConvTranspose3d, LazyInstanceNorm1d, LazyInstanceNorm2d, LazyLinear)
 from .linear import Bilinear, Flatten, Identity, Linear, Unflatten  # noqa: F401
 from .loss import (  # noqa: F401
     BCELoss, BCEWithLogitsLoss, CosineEmbeddingLoss, CosineSimilarity, CrossEntropyLoss, CTCLoss, GaussianNLLLoss, HingeEmbeddingLoss,

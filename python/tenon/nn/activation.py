@@ -27,9 +27,9 @@ RReLU(lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False) = rrelu
 Hardshrink(lambd: float = 0.5) = hardshrink(input, lambd) ; x, or 0 between -lambd and lambd.
 Softshrink(lambd: float = 0.5) = softshrink(input, lambd) ; x moved by lambd towards 0, and 0 between -lambd and lambd.
 Softplus(beta: float = 1.0, threshold: float = 20.0) = softplus(input, beta, threshold) ; log(1 + exp(beta * x)) / beta.
-Softmax(dim) = softmax(input, dim) ; exp(x) / sum(exp(x)) along a dim.
-LogSoftmax(dim) = log_softmax(input, dim) ; log(softmax(x)) along a dim.
-Softmin(dim) = softmin(input, dim) ; softmax(-x) along a dim.
+Softmax(dim=None) = softmax(input, dim) ; exp(x) / sum(exp(x)) along a dim.
+LogSoftmax(dim=None) = log_softmax(input, dim) ; log(softmax(x)) along a dim.
+Softmin(dim=None) = softmin(input, dim) ; softmax(-x) along a dim.
 GLU(dim=-1) = glu(input, dim) ; The first half times the sigmoid of the second.
 """))
 

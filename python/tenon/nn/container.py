@@ -1,5 +1,7 @@
 """Modules that hold others, or parameters: in order or by names."""
 
+import collections.abc
+
 from .module import Module, Parameter
 
 
@@ -248,11 +250,11 @@ class ParameterList(Module):
         return iter(self._members())
 
     def __getitem__(self, i):
-        return self._members()[i]
+        return ParameterList(self._members()[i]) if isinstance(i, slice) else self._members()[i]
 
 
 class ParameterDict(_ByName):
-    """Parameters by names."""
+    """Parameters by names. Those of a plain dict come in the order of their names, as PyTorch has it."""
 
     _kind = Parameter
 
@@ -261,6 +263,10 @@ class ParameterDict(_ByName):
 
     def __init__(self, parameters=None):
         super().__init__(parameters)
+
+    def update(self, members):
+        is_sorted = isinstance(members, collections.abc.Mapping) and not isinstance(members, collections.OrderedDict)
+        super().update(dict(sorted(members.items())) if is_sorted else members)
 
     def _checked(self, parameter):
         return _as_parameter(parameter)

@@ -2,7 +2,6 @@
 
 from .. import _tenon
 from .._tenon import (  # noqa: F401
-    channel_shuffle, gelu, glu, hardshrink, log_softmax, logsigmoid, one_hot, pdist, prelu, sigmoid, softmax, softmin, softplus, softshrink, softsign, tanh,
-    tanhshrink)
+    channel_shuffle, gelu, glu, hardshrink, logsigmoid, one_hot, pdist, prelu, sigmoid, softplus, softshrink, softsign, tanh, tanhshrink)
 
 globals().update({name: value for name, value in vars(_tenon._nn.functional).items() if not name.startswith("__")})

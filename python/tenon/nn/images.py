@@ -46,10 +46,16 @@ class ConstantPad2d(ConstantPad1d):
     _sides = 4
 
 
+class ConstantPad3d(ConstantPad1d):
+    """A number around volumes."""
+
+    _sides = 6
+
+
 _MODES = {"Zero": ("constant", "Zeros"), "Reflection": ("reflect", "What lies inside, mirrored,"),
           "Replication": ("replicate", "The outermost elements again,"), "Circular": ("circular", "The elements of the other side,")}
 for _name, (_mode, _about) in _MODES.items():
-    for _axes, _where in ((1, "before and after"), (2, "around images")):
+    for _axes, _where in ((1, "before and after"), (2, "around images"), (3, "around volumes")):
         globals()[f"{_name}Pad{_axes}d"] = type(f"{_name}Pad{_axes}d", (_Padding,), {
             "__doc__": f"{_about} {_where}.", "__module__": __name__, "_sides": 2 * _axes, "_mode": _mode})
 

@@ -93,6 +93,10 @@ class _Extra:
     is_used = False
 
 
+def _loads_itself(module):
+    return type(module)._load_from_state_dict is not Module._load_from_state_dict
+
+
 def _with_extras(found, extras):
     """Each behind the tensors of its own module, before those of the modules below."""
     items = list(found.items())
@@ -303,6 +307,8 @@ class Module(_Native):
 
     def load_state_dict(self, state_dict, strict=True, assign=False):
         """Copies values in by name; returns the names that were missing and those that were unexpected."""
+        if any(_loads_itself(module) for module in self.modules()):
+            return self._load_module_by_module(state_dict, strict, assign)
         extras = {path + _EXTRA: module for path, module in self._with_all()._with_extra_state()}
         if extras:
             return self._load_with_extras(state_dict, extras, strict, assign)
@@ -310,6 +316,38 @@ class Module(_Native):
         if not strict:  # one tensor of several names is missing under each that is not there
             missing = [name for name in self.state_dict() if name not in state_dict]
         return IncompatibleKeys(missing, unexpected)
+
+    def _load_module_by_module(self, state_dict, strict, assign):
+        """As PyTorch does it, for the sake of classes with a _load_from_state_dict() of their own."""
+        given, missing, unexpected, errors = dict(state_dict), [], [], []
+        for name, module in self.named_modules(remove_duplicate=False):
+            metadata = {"assign_to_params_buffers": assign}
+            module._load_from_state_dict(given, f"{name}." if name else "", metadata, True, missing, unexpected, errors)
+        if strict:
+            errors = [f"{what} {', '.join(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names] + errors
+        if errors:
+            raise _tenon.Error(f"[load_state_dict] {'; '.join(errors)}")
+        return IncompatibleKeys(missing, unexpected)
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
+        """Takes the values of this module, without those below it, from under a prefix; a class may override this."""
+        own = [name for name in super(Module, self).state_dict() if "." not in name]
+        given = {name: state_dict[prefix + name] for name in own if prefix + name in state_dict}
+        try:
+            self._load_state_dict(given, False, local_metadata.get("assign_to_params_buffers", False))
+        except _tenon.Error as error:
+            error_msgs.append(f"{prefix}{str(error).removeprefix('[load_state_dict] ')}")
+        known = [*own, *(name for name, _ in self._named_children())]
+        if type(self).set_extra_state is not Module.set_extra_state:
+            known.append(_EXTRA)
+            if prefix + _EXTRA in state_dict:
+                self.set_extra_state(state_dict[prefix + _EXTRA])
+            elif strict:
+                missing_keys.append(prefix + _EXTRA)
+        if strict:
+            missing_keys += [prefix + name for name in own if name not in given]
+            unexpected_keys += [key for key in state_dict
+                                if key.startswith(prefix) and key[len(prefix):].partition(".")[0] not in known]
 
     def get_extra_state(self):
         """What else a state dict keeps of this module, under NAME._extra_state: a class that has such a thing overrides this."""

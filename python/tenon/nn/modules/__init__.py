@@ -13,8 +13,8 @@ import types
 from ... import nn as _nn
 
 _PLACES = {
-    "module": "Module", "container": "Sequential|Module(List|Dict)|Parameter(List|Dict)", "linear": "Linear|Identity",
-    "conv": "Conv.*", "batchnorm": "BatchNorm.*", "instancenorm": "InstanceNorm.*", "dropout": ".*Dropout.*", "sparse": "Embedding",
+    "module": "Module", "container": "Sequential|Module(List|Dict)|Parameter(List|Dict)", "linear": "(Lazy)?Linear|Identity",
+    "conv": "(Lazy)?Conv.*", "batchnorm": "(Lazy)?BatchNorm.*", "instancenorm": "(Lazy)?InstanceNorm.*", "dropout": ".*Dropout.*", "sparse": "Embedding",
     "normalization": "(Layer|RMS|Group|LocalResponse)Norm", "rnn": "RNN|LSTM|GRU|.*Cell", "pooling": ".*Pool.*", "padding": ".*Pad.*",
     "loss": ".*Loss", "transformer": "Transformer.*", "upsampling": "Upsampl.*", "flatten": "Flatten|Unflatten",
     "fold": "Fold|Unfold", "distance": "PairwiseDistance|CosineSimilarity", "pixelshuffle": "Pixel.*",

@@ -1,0 +1,88 @@
+"""Layers that take the size of what they are given first: LazyLinear, LazyConv2d and others.
+
+Until then they have no parameters; then they are the layers that their names end with.
+"""
+
+import inspect
+
+from .. import _tenon
+from . import conv, linear, norm
+from .module import Module
+
+
+class _Lazy(Module):
+    """What they share: the class that one becomes, the name of the size that is missing and the dim that has it."""
+
+    _becomes, _missing, _dim = None, "", -1
+
+    def __init__(self, *args, **kwargs):
+        super(Module, self).__init__()
+        given = inspect.signature(self._becomes).bind(0, *args, **kwargs)
+        given.apply_defaults()
+        self.__dict__["_given"] = dict(given.arguments)
+
+    def __getattr__(self, name):
+        given = self.__dict__.get("_given", {})
+        if name not in given:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return given[name]
+
+    def has_uninitialized_params(self):
+        """Whether the parameters are still to be made."""
+        return True
+
+    def forward(self, input, *others):
+        placed = {"device": self._given["device"] or input.device}
+        if self._given["dtype"] is None and not _tenon.is_autocast_enabled() and input.is_floating_point():
+            placed["dtype"] = input.dtype
+        self._become(input.shape[self._dim], placed)
+        return self.forward(input, *others)
+
+    def _become(self, size, placed=()):
+        given = {**self.__dict__.pop("_given"), self._missing: size, **dict(placed)}
+        self.__class__ = self._becomes
+        self.__init__(**given)
+
+    def _load_from_state_dict(self, state_dict, prefix, *others):
+        weight = state_dict.get(prefix + "weight", state_dict.get(prefix + "running_mean"))
+        if weight is None:
+            return super()._load_from_state_dict(state_dict, prefix, *others)
+        self._become(self._size_of(weight.shape))
+        self._load_from_state_dict(state_dict, prefix, *others)
+
+    def _size_of(self, shape):
+        """The size that is missing, by the shape of a weight."""
+        return shape[0]
+
+    def extra_repr(self):
+        shown = {self._missing: 0, **self._given}
+        return ", ".join(f"{name}={value!r}" for name, value in shown.items() if name not in ("device", "dtype"))
+
+
+def _lazy(becomes, missing, dim, size_of=None):
+    """The class that becomes another."""
+    def made(self, *args, **kwargs):
+        _Lazy.__init__(self, *args, **kwargs)
+
+    signature = inspect.signature(becomes.__init__)
+    made.__signature__ = signature.replace(parameters=[one for one in signature.parameters.values() if one.name != missing])
+    about = f"A {becomes.__name__} that takes {missing} from what it is given first."
+    attributes = {"__doc__": about, "__module__": __name__, "__init__": made, "_library_kind": becomes._library_kind,
+                  "_becomes": becomes, "_missing": missing, "_dim": dim}
+    if size_of:
+        attributes["_size_of"] = size_of
+    return type(f"Lazy{becomes.__name__}", (_Lazy,), attributes)
+
+
+LazyLinear = _lazy(linear.Linear, "in_features", -1, lambda self, shape: shape[1])
+LazyConv1d = _lazy(conv.Conv1d, "in_channels", -2, lambda self, shape: shape[1] * self.groups)
+LazyConv2d = _lazy(conv.Conv2d, "in_channels", -3, lambda self, shape: shape[1] * self.groups)
+LazyConv3d = _lazy(conv.Conv3d, "in_channels", -4, lambda self, shape: shape[1] * self.groups)
+LazyConvTranspose1d = _lazy(conv.ConvTranspose1d, "in_channels", -2)
+LazyConvTranspose2d = _lazy(conv.ConvTranspose2d, "in_channels", -3)
+LazyConvTranspose3d = _lazy(conv.ConvTranspose3d, "in_channels", -4)
+LazyBatchNorm1d = _lazy(norm.BatchNorm1d, "num_features", 1)
+LazyBatchNorm2d = _lazy(norm.BatchNorm2d, "num_features", 1)
+LazyBatchNorm3d = _lazy(norm.BatchNorm3d, "num_features", 1)
+LazyInstanceNorm1d = _lazy(norm.InstanceNorm1d, "num_features", -2)
+LazyInstanceNorm2d = _lazy(norm.InstanceNorm2d, "num_features", -3)
