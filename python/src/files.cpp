@@ -63,6 +63,16 @@ void bind_files(py::module_& m) {
     const Released others_run;
     io::save_torch_pickle(path, pickle, all);
   });
+  m.def("_stored", [](const py::list& tensors) {
+    const io::StoredTensors found = io::stored(tensors_in(tensors));
+    py::list storages, views;
+    for (const Tensor& one : found.storages) storages.append(py::reinterpret_steal<py::object>(wrap_new(one)));
+    for (const io::StoredTensors::View& one : found.views) {
+      views.append(py::make_tuple(one.storage, found.storages[one.storage].numel(), one.offset,
+                                  py::tuple(py::cast(std::vector<int64_t>(one.strides.begin(), one.strides.end())))));
+    }
+    return py::make_tuple(storages, views);
+  });
   m.def("_torch_file", [](const std::string& pickle, const py::list& tensors) {
     const auto all = tensors_in(tensors);
     std::string file;

@@ -12,6 +12,7 @@ import pickle
 import struct
 
 from . import _tenon
+from .nn.module import Parameter
 
 _STORAGES = {"float64": "DoubleStorage", "float32": "FloatStorage", "float16": "HalfStorage",
              "bfloat16": "BFloat16Storage", "int64": "LongStorage", "int32": "IntStorage", "uint8": "ByteStorage",
@@ -24,7 +25,7 @@ class _Writer:
 
     def __init__(self):
         self.bytes = bytearray(b"\x80\x02")
-        self.tensors = []
+        self.tensors, self._places, self._known = [], [], {}  # storages are known when all tensors are
 
     def put(self, value, depth=0):
         if depth > _MOST_NESTED:
@@ -65,22 +66,44 @@ class _Writer:
                             f"{type(value).__name__}")
 
     def _put_tensor(self, tensor):
-        strides, stride = [], 1
-        for size in reversed(tensor.shape):
-            strides.insert(0, stride)
-            stride *= max(size, 1)
+        known = self._known.setdefault(id(tensor), len(self.tensors))
+        if known < len(self.tensors):
+            self.bytes += b"j" + struct.pack("<I", known)
+            return
+        self.tensors.append(tensor)
+        self._places.append(len(self.bytes))
+
+    def finished(self):
+        """The pickle, and the storages it refers to: tensors that show the same elements show them in one."""
+        storages, views = _tenon._stored(self.tensors)
+        whole, self.bytes = self.bytes, bytearray()
+        at = 0
+        for number, (place, tensor, view) in enumerate(zip(self._places, self.tensors, views)):
+            self.bytes += whole[at:place]
+            self._describe(tensor, *view)
+            self.bytes += b"r" + struct.pack("<I", number)
+            at = place
+        return bytes(self.bytes + whole[at:]) + b".", storages
+
+    def _describe(self, tensor, storage, elements, offset, strides):
+        requires_grad, is_parameter = tensor.requires_grad, isinstance(tensor, Parameter)
+        if is_parameter:
+            self.bytes += b"ctorch._utils\n_rebuild_parameter\n("
         self.bytes += b"ctorch._utils\n_rebuild_tensor_v2\n(("
         self.put("storage")
         self.bytes += f"ctorch\n{_STORAGES[tensor.dtype.name]}\n".encode()
-        self.put(str(len(self.tensors)))
+        self.put(str(storage))
         self.put("cpu")
-        self.put(tensor.numel())
+        self.put(elements)
         self.bytes += b"tQ"
-        self.put(0)
+        self.put(offset)
         self.put(tuple(tensor.shape))
-        self.put(tuple(strides))
-        self.bytes += b"\x89ccollections\nOrderedDict\n)RtR"
-        self.tensors.append(tensor)
+        self.put(strides)
+        self.put(requires_grad)
+        self.bytes += b"ccollections\nOrderedDict\n)RtR"
+        if is_parameter:
+            self.put(requires_grad)
+            self.bytes += b"ccollections\nOrderedDict\n)RtR"
 
 
 def _write_all(file, content):
@@ -99,14 +122,14 @@ def write(path, checkpoint):
     """Writes a checkpoint, by the library: beside its place, whole or not at all. An open file gets the same bytes."""
     pickled = _Writer()
     pickled.put(checkpoint)
-    pickle_bytes = bytes(pickled.bytes) + b"."
+    pickle_bytes, storages = pickled.finished()
     if hasattr(path, "write"):
-        _write_all(path, _tenon._torch_file(pickle_bytes, pickled.tensors))
+        _write_all(path, _tenon._torch_file(pickle_bytes, storages))
         return
     folder = os.path.dirname(os.fspath(path)) or "."
     if not os.path.isdir(folder):
         raise FileNotFoundError(errno.ENOENT, f"there is no folder {os.fsdecode(folder)!r}; make it first", path)
-    _tenon._save_torch(path, pickle_bytes, pickled.tensors)
+    _tenon._save_torch(path, pickle_bytes, storages)
 
 
 class _Name:
@@ -116,7 +139,16 @@ class _Name:
         pass
 
 
-_TENSOR = _Name()
+class _Stored:
+    """The place of a tensor, and what else PyTorch's functions that make one are told of it."""
+
+    def __init__(self, requires_grad, is_parameter=False):
+        self.requires_grad, self.is_parameter, self.made = requires_grad is True, is_parameter, None
+
+    def filled(self, tensor):
+        if self.made is None:
+            self.made = Parameter(tensor, self.requires_grad) if self.is_parameter else tensor.requires_grad_(self.requires_grad)
+        return self.made
 
 
 class _Reader(pickle.Unpickler):
@@ -126,9 +158,9 @@ class _Reader(pickle.Unpickler):
         if (module, name) == ("torch", "Size"):
             return tuple
         if name == "_rebuild_parameter":
-            return lambda data, *_: data
+            return lambda data, requires_grad=True, *_: _Stored(requires_grad, True)
         if name.startswith("_rebuild_tensor"):
-            return lambda *_: _TENSOR
+            return lambda storage, offset, size, stride, requires_grad=False, *_: _Stored(requires_grad)
         return type(name, (_Name,), {})
 
     def persistent_load(self, _):
@@ -137,8 +169,8 @@ class _Reader(pickle.Unpickler):
 
 def _filled(value, name, tensors):
     """A value with its tensors, which the library knows by dotted names."""
-    if value is _TENSOR:
-        return tensors[name] if name in tensors else tensors["tensor"]  # what is a tensor alone has no name
+    if isinstance(value, _Stored):
+        return value.filled(tensors[name] if name in tensors else tensors["tensor"])  # what is a tensor alone has no name
     before = name + "." if name else ""
     if isinstance(value, dict):
         return {key: _filled(inner, f"{before}{key}", tensors) for key, inner in value.items()}

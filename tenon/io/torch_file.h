@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tenon/tensor/tensor.h"
 
@@ -24,6 +25,19 @@ struct TorchFile {
 /// by name. int8, int16 and uint16 become i32, uint32 and uint64 i64, the 8-bit floats f32. Names for the same view of
 /// the same storage give the same tensor.
 TorchFile load_torch(const std::filesystem::path& path, Device device = {});
+
+/// Tensors as views of storages: those that show the same elements of one memory show them in one storage, any other is
+/// a storage of its own.
+struct StoredTensors {
+  struct View {
+    size_t storage;
+    int64_t offset;
+    Dims strides;
+  };
+  std::vector<Tensor> storages;
+  std::vector<View> views;  // one for each tensor
+};
+StoredTensors stored(std::span<const Tensor> tensors);
 
 /// Writes a state dict that torch.load reads, weights_only or not; beside, synced and renamed. A device, such as
 /// /dev/null, is written through.

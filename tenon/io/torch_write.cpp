@@ -1,13 +1,18 @@
 // Writing .pt files: the archive of torch.save, with the pickle of an OrderedDict of tensors.
 //
-// Only opcodes and names that torch.load(weights_only=True) takes are used. Every tensor has a storage of its own.
+// Only opcodes and names that torch.load(weights_only=True) takes are used. A tensor has a storage of its own, unless
+// another one shows the same elements.
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
+#include <tuple>
 
 #include "tenon/io/torch_file.h"
 #include "tenon/io/zip.h"
+#include "tenon/tensor/access.h"
+#include "tenon/tensor/ops.h"
 
 namespace tenon::io {
 namespace {
@@ -86,24 +91,59 @@ Dims row_major(const Dims& shape) {
 }
 
 // torch._utils._rebuild_tensor_v2(storage, offset, shape, strides, requires_grad, hooks)
-void describe(Pickler& pickle, size_t storage, const Tensor& tensor) {
+void describe(Pickler& pickle, const StoredTensors::View& view, const Tensor& storage, const Tensor& tensor) {
   pickle.name("torch._utils", "_rebuild_tensor_v2");
   pickle.mark();
   pickle.mark();
   pickle.text("storage");
   pickle.name("torch", storage_class(tensor.dtype()));
-  pickle.text(std::to_string(storage));
+  pickle.text(std::to_string(view.storage));
   pickle.text("cpu");
-  pickle.integer(tensor.numel());
+  pickle.integer(storage.numel());
   pickle.tuple();
   pickle.persistent();
-  pickle.integer(0);
+  pickle.integer(view.offset);
   pickle.integers(tensor.shape());
-  pickle.integers(row_major(tensor.shape()));
+  pickle.integers(view.strides);
   pickle.false_value();
   pickle.empty_ordered_dict();
   pickle.tuple();
   pickle.call();
+}
+
+// The elements of a memory that a tensor lies among.
+struct Stretch {
+  const void* memory;
+  int64_t begin, end;
+  size_t tensor;
+};
+
+Stretch stretch_of(const Tensor& x, size_t number) {
+  const Tensor owner = owner_of(x);
+  const bool has_owner = owner.defined() && owner.dtype() == x.dtype();
+  Stretch stretch{impl_of(has_owner ? owner : x).get(), x.storage_offset(), x.storage_offset() + 1, number};
+  const Dims strides = x.strides();
+  for (size_t i = 0; i < strides.size(); ++i) stretch.end += strides[i] * (x.shape()[i] - 1);
+  return stretch;
+}
+
+// The tensors that show elements of others, those of one memory together and in order.
+std::vector<std::vector<Stretch>> overlapping(std::span<const Tensor> tensors) {
+  std::vector<Stretch> all;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].numel() > 0) all.push_back(stretch_of(tensors[i], i));
+  }
+  std::ranges::sort(all, {}, [](const Stretch& s) { return std::tuple(s.memory, s.begin, s.tensor); });
+  std::vector<std::vector<Stretch>> groups;
+  int64_t end = 0;
+  for (const Stretch& one : all) {
+    const bool goes_on = !groups.empty() && groups.back().front().memory == one.memory && one.begin < end;
+    if (!goes_on) groups.emplace_back();
+    end = goes_on ? std::max(end, one.end) : one.end;
+    groups.back().push_back(one);
+  }
+  std::erase_if(groups, [](const std::vector<Stretch>& group) { return group.size() == 1; });
+  return groups;
 }
 
 constexpr std::string_view kTorch = "torch";
@@ -123,26 +163,54 @@ void write_archive(ZipWriter& archive, std::string_view pickle, std::span<const 
 
 }  // namespace
 
+StoredTensors stored(std::span<const Tensor> tensors) {
+  StoredTensors made;
+  std::vector<Tensor> storages(tensors.begin(), tensors.end());  // each under the first tensor that shows it
+  std::vector<size_t> shown_by(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    shown_by[i] = i;
+    made.views.push_back({0, 0, row_major(tensors[i].shape())});
+  }
+  for (const std::vector<Stretch>& group : overlapping(tensors)) {
+    int64_t end = 0;
+    for (const Stretch& one : group) end = std::max(end, one.end);
+    const int64_t begin = group.front().begin;
+    const size_t first = std::ranges::min(group, {}, &Stretch::tensor).tensor;
+    storages[first] = as_strided(tensors[first].detach(), {end - begin}, {1}, begin);
+    for (const Stretch& one : group) {
+      shown_by[one.tensor] = first;
+      made.views[one.tensor] = {0, one.begin - begin, tensors[one.tensor].strides()};
+    }
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (shown_by[i] == i) made.storages.push_back(storages[i]);
+    made.views[i].storage = shown_by[i] == i ? made.storages.size() - 1 : made.views[shown_by[i]].storage;
+  }
+  return made;
+}
+
 void save_torch(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors) {
   const Input shown{kTorch, path.string(), {}};
   Pickler pickle;
   pickle.start();
   pickle.empty_ordered_dict();
   pickle.mark();
-  size_t storages = 0;
+  std::vector<Tensor> in_order;
   for (const auto& [name, tensor] : tensors) {
     if (!is_utf8(name)) fail(shown, "the name {} is not valid UTF-8", in_quotes(name));
     if (!tensor.defined()) fail(shown, "tensor {} is undefined", in_quotes(name));
+    in_order.push_back(tensor);
+  }
+  const StoredTensors as_stored = stored(in_order);
+  size_t number = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const StoredTensors::View& view = as_stored.views[number++];
     pickle.text(name);
-    describe(pickle, storages++, tensor);
+    describe(pickle, view, as_stored.storages[view.storage], tensor);
   }
   pickle.put_items();
   pickle.stop();
-
-  std::vector<Tensor> in_order;
-  in_order.reserve(tensors.size());
-  for (const auto& [name, tensor] : tensors) in_order.push_back(tensor);
-  save_torch_pickle(path, pickle.bytes(), in_order);
+  save_torch_pickle(path, pickle.bytes(), as_stored.storages);
 }
 
 void save_torch_pickle(const std::filesystem::path& path, std::string_view pickle, std::span<const Tensor> storages) {

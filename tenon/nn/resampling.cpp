@@ -235,11 +235,11 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
     const Tensor right = sub(across, left), low = sub(down, top);  // how far towards the next pixel
     const Tensor not_right = sub(1.0, right), not_low = sub(1.0, low);
     const Tensor columns[] = {column_of(left), column_of(add(left, 1.0))}, rows[] = {row_of(top), row_of(add(top, 1.0))};
-    const auto weighted = [&](size_t i, size_t j, const Tensor& weight) {
+    const auto with_weight = [&](size_t i, size_t j, const Tensor& weight) {
       return mul(read(columns[i], rows[j]).to(wide), weight.clone());
     };
-    made = add(add(weighted(0, 0, mul(not_right, not_low)), weighted(1, 0, mul(right, not_low))),
-               add(weighted(0, 1, mul(not_right, low)), weighted(1, 1, mul(right, low))))
+    made = add(add(with_weight(0, 0, mul(not_right, not_low)), with_weight(1, 0, mul(right, not_low))),
+               add(with_weight(0, 1, mul(not_right, low)), with_weight(1, 1, mul(right, low))))
                .to(x.dtype());
   }
   return made.reshape({batch, channels, grid.size(1), grid.size(2)});
