@@ -20,6 +20,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(gpu_drivers "libvulkan1, mesa-vulkan-drivers | vulkan-icd, ocl-icd-libopencl1, pocl-opencl-icd | opencl-icd")
+set(mathematics "liblapack3 | liblapack.so.3")  # opened when they are first needed
 set(what "Tenon records tensor programs, differentiates them, fuses them into few
 kernels and replays whole training steps on CPUs, CUDA, OpenCL and Vulkan.
 .
@@ -47,7 +48,7 @@ foreach(choice IN ITEMS ONEDNN:libdnnl-dev ONEDNN:ocl-icd-opencl-dev PNG:libpng-
 endforeach()
 string(JOIN ", " CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ${dev_packages})
 set(CPACK_DEBIAN_DEV_PACKAGE_SHLIBDEPS OFF)
-set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "${gpu_drivers}")
+set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "${mathematics}, ${gpu_drivers}")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "${what} the library for C++20, its headers, and what CMake and
 pkg-config need to find it.")
 
@@ -57,7 +58,7 @@ if(TENON_BUILD_PYTHON)
   math(EXPR next_minor "${python_minor} + 1")
   set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3 (>= 3.${python_minor}), python3 (<< 3.${next_minor})")
 endif()
-set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-numpy, ${gpu_drivers}")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-numpy, ${mathematics}, ${gpu_drivers}")
 set(CPACK_COMPONENT_PYTHON_DESCRIPTION "${what} the module for Python 3, with the names of PyTorch.")
 
 # What every Debian package carries: whose it is, and its history.

@@ -13,7 +13,7 @@ for ((i = 0; i < ${#headers[@]}; ++i)); do
   done < <(sed -nE 's/^ *# *include *["<](tenon\/[^">]+)[">].*/\1/p' "${headers[i]}")
 done
 pages=(README.md docs/guide/README.md docs/README.md docs/guide/{start,tensors,autograd,modules,optimizers,data,compile,devices,saving}.md
-  docs/guide/{transformer,python,debugging,performance}.md docs/tutorials/*.md docs/[!R]*.md CONTRIBUTING.md CHANGELOG.md)
+  docs/guide/{transformer,python,debugging,performance,mathematics}.md docs/tutorials/*.md docs/[!R]*.md CONTRIBUTING.md CHANGELOG.md)
 
 mkdir -p build/docs
 rm -rf build/docs/html

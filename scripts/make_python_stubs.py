@@ -274,7 +274,7 @@ def top_stub():
     shown = {line.split("(")[0][4:] for line in _tenon._stubs("function")} | {
         "Tensor", "dtype", "device", "Captured", "int", "float", "bool", "long", "double", "half"}
     lines = ["import builtins\nimport os", COMMON.rstrip("\n"),
-             "from . import accelerator as accelerator, compiler as compiler, jit as jit, special as special, testing as testing",
+             "from . import accelerator as accelerator, compiler as compiler, func as func, jit as jit, special as special, testing as testing",
              "from . import amp as amp, autograd as autograd, backends as backends, cuda as cuda, data as data, linalg as linalg",
              "from . import models as models, nn as nn, optim as optim, random as random, text as text, training as training",
              "from . import utils as utils",
@@ -330,14 +330,14 @@ def stubs():
                                   module_stub(public(tenon.cuda), "cuda"))
     files["nn/parallel/__init__.pyi"] = (shared.replace("{dots}", "..") + "from .. import Module as Module\n\n" +
                                          module_stub([one for one in public(tenon.nn.parallel) if one[0] != "Module"], "parallel"))
-    for name in ("accelerator", "autograd", "compiler", "jit", "testing", "files", "data", "linalg", "random", "text", "models", "training"):
+    for name in ("accelerator", "autograd", "compiler", "func", "jit", "testing", "files", "data", "linalg", "random", "text", "models", "training"):
         module = getattr(tenon, name, None) or sys.modules[f"tenon.{name}"]
         text = shared.replace("{dots}", "")
         if name == "models":
             text += "from .nn import Module as Module, ModuleOfCpp as ModuleOfCpp\nfrom .text import Tokenizer as Tokenizer\n"
             text += "from . import Generator as Generator\n"
         if name == "autograd":
-            text += "from . import Captured as Captured\n"
+            text += "from . import Captured as Captured\nfunctional: Any\n"
         text += "\n" + module_stub(public(module), name)
         files[name + ".pyi"] = text
     inner = shared.replace("{dots}", ".")

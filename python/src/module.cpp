@@ -41,6 +41,7 @@ PYBIND11_MODULE(_tenon, m) {
   bind_models(m);
   bind_training(m);
   bind_linalg(m);
+  bind_derivatives(m);
   bind_for_tests(m);
   guard_calls(m);
   base::set_interrupt_check(check_signals);

@@ -15,11 +15,12 @@ from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should 
     Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
 from . import autograd, backends, data, linalg, models, nn, optim, text, training
 from . import amp, cuda, pickles, places, random, utils, values
-from . import accelerator, compiler, jit, special, testing
+from . import accelerator, compiler, func, jit, special, testing
 from .cuda import amp as _amp_of_cuda  # noqa: F401 - behind optim, which it needs
 from .captured import Captured
 from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .files import load, save
+from .func import vmap
 from .extras import (
     BFloat16Tensor, BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, cartesian_prod,
     combinations, get_default_dtype, randint, randint_like, set_default_dtype, set_printoptions,

@@ -3,12 +3,15 @@
 import functools
 import inspect
 import os
+import sys
 import threading
 
 from . import _tenon
 from . import checks as _checks
 from ._tenon import grad, is_grad_enabled  # noqa: F401
 from .captured import Captured  # noqa: F401
+
+functional = sys.modules[__name__ + ".functional"] = _tenon._functional
 
 
 _entered = threading.local()  # blocks that are open, for those who enter one and keep no object

@@ -3,6 +3,7 @@
 from typing import Any, Callable, Iterator, Sequence, Union
 from . import DTypeLike as DTypeLike, PathLike as PathLike, Tensor as Tensor
 from . import Captured as Captured
+functional: Any
 
 class Captured:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tenon/base/error.h"
 #include "tenon/base/hash.h"
 #include "tenon/ir/walk.h"
 
@@ -46,6 +47,9 @@ Graph::Graph(std::vector<NodeRef> order, std::vector<Value> outputs, const base:
       hash_ = mix(hash_, is_free(node));
       continue;
     }
+    if (node.op() == Op::buffer)
+      base::fail("vmap",
+                 "a tensor of one example, from inside a function that vmap() maps, has no value to compute with");
     hash_ = mix(hash_, ~static_cast<uint64_t>(node.op()));
     if (node.op() == Op::constant) {
       literals_.push_back(i);

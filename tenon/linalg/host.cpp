@@ -1,6 +1,6 @@
 #include "tenon/linalg/host.h"
 
-#include "tenon/tensor/trace.h"
+#include "tenon/tensor/mapping.h"
 
 namespace tenon::linalg {
 
@@ -16,8 +16,8 @@ void require_square(const char* op, const Tensor& x) {
 }
 
 void require_host(const char* op, const Tensor& x) {
-  if (Trace::current())
-    base::fail(op, "is computed by the host, which needs values that a captured function does not have; do it outside");
+  if (const char* who = without_values())
+    base::fail(op, "is computed by the host, which needs values that {} does not have; do it outside", who);
   if (x.size(-1) * x.size(-2) > std::numeric_limits<int>::max())
     base::fail(op, "matrices of shape {} are too large for LAPACK", ir::to_string(x.shape()));
   lapack::require(op);

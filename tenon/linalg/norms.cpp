@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "tenon/linalg/host.h"
+#include "tenon/tensor/mapping.h"
 #include "tenon/tensor/record.h"
-#include "tenon/tensor/trace.h"
 
 namespace tenon::linalg {
 namespace {
@@ -149,8 +149,8 @@ Tensor matrix_power(const Tensor& A, int64_t n) {
 Tensor matrix_exp(const Tensor& A) {
   constexpr const char* kName = "linalg.matrix_exp";
   require_square(kName, A);
-  if (Trace::current())
-    base::fail(kName, "looks at the norms of its matrices, which a captured function does not have; do it outside");
+  if (const char* who = without_values())
+    base::fail(kName, "looks at the norms of its matrices, which {} does not have; do it outside", who);
   if (A.numel() == 0) return A.clone();
   const Tensor times = halvings(A).unsqueeze(-1).unsqueeze(-1);
   const double most = times.amax().to(Device("cpu")).item<float>();

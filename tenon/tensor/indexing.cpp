@@ -9,6 +9,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/tensor/mapping.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/trace.h"
 
@@ -74,8 +75,8 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   shape[axis] = index.numel();
   ir::require_shape("index_select", shape);
   record::require_range("index_select", index, dim, x.shape()[axis]);
-  return tensor_of(ir::gather(record::in(x), ir::reshape(value_of(index), {index.numel()}), axis,
-                              ir::LookUp::index_select));
+  return tensor_of(
+      ir::gather(record::in(x), ir::reshape(value_of(index), {index.numel()}), axis, ir::LookUp::index_select));
 }
 
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
@@ -380,7 +381,7 @@ Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source)
   const Dims shape = record::broadcast("masked_scatter", x.shape(), mask.shape());
   const Tensor chosen = mask.expand(shape).flatten(), whole = x.expand(shape);
   // As many elements as the mask has places are always enough; fewer are counted, as in PyTorch.
-  if (source.numel() < chosen.numel() && !Trace::current()) {
+  if (source.numel() < chosen.numel() && !without_values()) {
     const int64_t wanted = sum(chosen).item<int64_t>();
     if (wanted > source.numel())
       base::fail("masked_scatter", "the mask takes {} elements, the source has {}", wanted, source.numel());
@@ -402,7 +403,8 @@ Tensor one_hot(const Tensor& index, int64_t classes) {
   const Tensor numbers = arange(classes, Options(DType::i64, index.device()));
   // An index still to be computed is looked up, so that the device finds one that is out of range.
   const bool known = (index.is_evaluated() && !Trace::current()) || index.dtype() == DType::u8;
-  const Tensor found = known ? index : tensor_of(ir::gather(value_of(numbers), value_of(index), 0, ir::LookUp::one_hot));
+  const Tensor found =
+      known ? index : tensor_of(ir::gather(value_of(numbers), value_of(index), 0, ir::LookUp::one_hot));
   return eq(found.to(DType::i64).unsqueeze(-1), numbers).to(DType::i64);
 }
 

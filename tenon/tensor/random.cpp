@@ -16,6 +16,7 @@
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/generator_state.h"
+#include "tenon/tensor/mapping.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/trace.h"
 
@@ -147,9 +148,9 @@ Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& opti
 Tensor randperm(int64_t n, const Options& options, Generator* generator) {
   if (n < 0) base::fail("randperm", "n must not be negative, got {}", n);
   ir::require_shape("randperm", {n, 2});  // two words each
-  // Sorting 62-bit keys, the upper 31 bits of both words: ties are as good as impossible, and broken by position. A word
-  // whose first bit is flipped is in order as a signed number.
-  // Drawn into memory once, all first words before all second ones: both of a pair would be drawn for each of them.
+  // Sorting 62-bit keys, the upper 31 bits of both words: ties are as good as impossible, and broken by position. A
+  // word whose first bit is flipped is in order as a signed number. Drawn into memory once, all first words before all
+  // second ones: both of a pair would be drawn for each of them.
   const Tensor pair = chosen(generator).bits(2 * n, options.device).reshape({n, 2}).permute({1, 0}).clone();
   const Tensor upper = bitwise_and(bitwise_xor(pair.select(0, 0), std::numeric_limits<int32_t>::min()), -2);
   const Tensor lower = bitwise_and(pair.select(0, 1).to(DType::i64), int64_t{0xFFFFFFFE});
@@ -172,7 +173,7 @@ namespace {
 // from call to call, and is not looked at.
 void require_all(std::string_view op, const Tensor& good, std::string_view otherwise) {
   constexpr int64_t kMost = int64_t{1} << 32;  // what is larger fails for want of memory, or is not worth the time
-  if (Trace::current() || good.numel() > kMost) return;
+  if (without_values() || good.numel() > kMost) return;
   const NoGrad looking;
   if (!all(good).item<bool>()) base::fail(op, "{}", otherwise);
 }
@@ -182,7 +183,7 @@ void require_weights(const Tensor& weights) {
   constexpr const char* kBad = "a weight is negative, infinite or NaN";
   constexpr const char* kNone = "the weights of a draw sum to 0";
   constexpr int64_t kFew = 1024;
-  if (weights.numel() == 0 || Trace::current()) return;
+  if (weights.numel() == 0 || without_values()) return;
   if (weights.numel() > kFew) {
     require_all("multinomial", logical_and(ge(weights, 0.0), isfinite(weights)), kBad);
     return require_all("multinomial", gt(sum(weights, {-1}), 0.0), kNone);

@@ -12,6 +12,7 @@
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/tensor/mapping.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
@@ -261,9 +262,8 @@ std::vector<int64_t> suspects(const Tensor& index, int64_t size) {
 }
 
 void require_known_values(std::string_view op, std::string_view what) {
-  if (!Trace::current()) return;
-  fail(op, "the shape of what {} gives depends on values, which a captured function does not have; do it outside",
-       what);
+  const char* who = without_values();
+  if (who) fail(op, "the shape of what {} gives depends on values, which {} does not have; do it outside", what, who);
 }
 
 void require_range(std::string_view op, const Tensor& index, int64_t dim, int64_t size) {
@@ -279,7 +279,7 @@ void require_positions(std::string_view op, const Tensor& index, int64_t dim, in
   std::vector<int64_t> positions;
   if (known_range_is_exact(index))
     positions = {range->first, range->second};
-  else if (!Trace::current())
+  else if (!without_values())
     positions = index.detach().to_vector<int64_t>();
   for (const int64_t i : positions) {
     if (i < -size || i >= size) base::fail_range(op, "index {} is out of range for dim {} of size {}", i, dim, size);

@@ -9,6 +9,7 @@
 #include "tenon/ir/build.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/kept_graphs.h"
+#include "tenon/tensor/mapping.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/settle.h"
 #include "tenon/tensor/tensor_impl.h"
@@ -42,9 +43,11 @@ Tensor tensor_showing(ir::Value value) {
   impl->type = impl->value.type();
   impl->device = impl->value.device();
   impl->type_is_known = true;
+  const Mapping* mapping = Mapping::current();
+  if (mapping) impl->mapping = mapping->id;
   if (Trace* trace = Trace::current()) {
     trace->makes(impl);
-  } else {
+  } else if (!mapping) {
     evaluate_growth(impl->value);
     unread::add(impl);
     if (impl->value.needs_grad()) kept_graphs::add(impl);

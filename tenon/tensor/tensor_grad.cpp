@@ -8,6 +8,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/hooks.h"
+#include "tenon/tensor/mapping.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/settle.h"
@@ -120,7 +121,7 @@ void note_retained(TensorImpl& tensor, const ir::Value& value) {
 
 std::vector<ir::Value> gradients_and_retained(std::span<const ir::Value> roots, std::span<const ir::Value> seeds,
                                               std::span<const ir::Value> wanted, bool create_graph) {
-  const auto retained = Trace::current() ? std::vector<std::shared_ptr<TensorImpl>>() : retaining().alive();
+  const auto retained = without_values() ? std::vector<std::shared_ptr<TensorImpl>>() : retaining().alive();
   std::vector<ir::Value> passed;
   for (const auto& tensor : retained) {
     std::lock_guard lock(retaining().mutex);
@@ -185,7 +186,8 @@ void require_start(const Tensor& x, const Tensor& gradient, const TensorImpl* im
   }
   if (!gradient.defined()) return;
   if (gradient.shape() != x.shape())
-    fail("backward", "a gradient of shape {} does not fit {}", ir::to_string(gradient.shape()), ir::to_string(x.shape()));
+    fail("backward", "a gradient of shape {} does not fit {}", ir::to_string(gradient.shape()),
+         ir::to_string(x.shape()));
   if (gradient.device() != x.device())
     fail("backward", "a gradient on {} does not fit a tensor on {}; move it with to()", gradient.device().name(),
          x.device().name());
@@ -209,6 +211,8 @@ void bound_gradients_of(std::span<const ir::Value> params) {
 
 void backward(std::span<const Tensor> tensors, std::span<const Tensor> gradients, bool retain_graph,
               bool create_graph) {
+  if (Mapping::current())
+    fail("backward", "a function that vmap() maps leaves no gradients of single examples; use grad() inside it");
   if (gradients.size() > tensors.size())
     fail("backward", "{} gradients are too many for {} tensors", gradients.size(), tensors.size());
   std::vector<ir::Value> roots, seeds;

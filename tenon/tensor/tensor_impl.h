@@ -61,6 +61,7 @@ struct TensorImpl {
   std::optional<std::pair<int64_t, int64_t>> range;
   bool range_is_exact = false;                   // both bounds are among the elements
   uint64_t trace = 0;                            // the trace in which it was made, if any
+  uint64_t mapping = 0;                          // the same of a function that vmap() maps
   uint32_t recordings = 0;                       // references of recordings, which look whether anybody else has one
   std::vector<std::weak_ptr<TensorImpl>> views;  // of a root
   std::shared_ptr<Tensor> shadow;                // of a root: its values in a lower type, see autocast.h

@@ -10,6 +10,7 @@
 #include "tenon/tensor/format.h"
 #include "tenon/tensor/host_read.h"
 #include "tenon/tensor/kept_graphs.h"
+#include "tenon/tensor/mapping.h"
 #include "tenon/tensor/pending_writes.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/settle.h"
@@ -32,6 +33,8 @@ void eval_all(std::span<const Tensor> tensors, bool caller_waits) {
     for (const Tensor& tensor : tensors) forget_how_made(*impl_of(tensor));
     return;
   }
+  if (Mapping::current())
+    fail("vmap", "a value cannot be computed inside a function that vmap() maps; return it and read it outside");
   std::vector<ir::Value> joined;
   bool replaces_states = false, others_join = false;
   const auto unread_values = [&](std::span<const ir::DataRef> replaced) {

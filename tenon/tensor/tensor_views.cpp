@@ -12,6 +12,7 @@
 #include "tenon/ir/view.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/tensor/mapping.h"
 #include "tenon/tensor/pending_writes.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/tensor_impl.h"
@@ -153,7 +154,7 @@ Tensor viewed(const Tensor& tensor, std::span<const ir::Move> moves, const Relai
     view->seen_version = waits ? TensorImpl::kNever : view->range_version;
     view->root_leaf = view->root->leaf_id();
     remember_view(*root_of(impl), view);
-    if (cut && !Trace::current()) unread::add_cut(view);
+    if (cut && !without_values()) unread::add_cut(view);
   }
   view->range = impl->range;  // bounds of all elements bound those of a part
   const bool cuts =

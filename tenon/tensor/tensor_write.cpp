@@ -8,6 +8,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/tensor/mapping.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/pending_writes.h"
 #include "tenon/tensor/record.h"
@@ -86,6 +87,10 @@ void write(const Tensor& tensor, const ir::Value& given, Reads reads) {
   Trace* trace = Trace::current();
   if (trace && trace->is_argument(*owner))
     fail("compile", "an argument is written inside the captured function; capture the tensor instead of passing it");
+  const Mapping* mapping = Mapping::current();
+  if (mapping && owner->mapping != mapping->id)
+    fail("vmap",
+         "a tensor from outside, or an argument, is written inside a function that vmap() maps; write a clone()");
   value_of(tensor);  // a view must be up to date before it is written through
   if (grad_enabled() && writes_a_leaf(*impl)) {
     fail("write", "a leaf that requires grad cannot be written in place; put the update under NoGrad");
@@ -133,7 +138,7 @@ void write(const Tensor& tensor, const ir::Value& given, Reads reads) {
   owner->value = std::move(made);
   if (home) {
     write_shared(*owner, home);
-  } else if (!trace) {
+  } else if (!trace && !mapping) {
     evaluate_growth(owner->value);
     pending_writes::add(owner);
   }
@@ -269,7 +274,8 @@ Tensor& Tensor::random_(std::optional<int64_t> low, std::optional<int64_t> high,
   if (high && first >= *high) fail("random_", "there is no integer from {} to below {}", first, *high);
   const uint64_t end = high ? static_cast<uint64_t>(*high) : last_whole(dtype()) + 1;  // wraps below 0, as `first` does
   const uint64_t span = end - static_cast<uint64_t>(first);
-  require_in_range(first, high ? *high - 1 : std::max<int64_t>(first, static_cast<int64_t>(last_whole(dtype()))), dtype());
+  require_in_range(first, high ? *high - 1 : std::max<int64_t>(first, static_cast<int64_t>(last_whole(dtype()))),
+                   dtype());
   if (span == 0) {  // all of them
     const Tensor below = tenon::mul(randint(0, 2, shape(), Options(DType::i64, device()), generator),
                                     std::numeric_limits<int64_t>::min());

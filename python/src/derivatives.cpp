@@ -1,0 +1,122 @@
+// tenon.autograd.functional and what vmap() calls: functions of functions of Python.
+
+#include "callbacks.h"
+#include "functions.h"
+
+namespace tenon::python {
+namespace {
+
+using namespace py::literals;
+using autograd::DerivativeOptions;
+
+/// A tensor, or several: what is given back has the same form.
+struct Given {
+  std::vector<Tensor> tensors;
+  bool is_one = true;
+
+  explicit Given(const py::object& object, const char* what)
+      : tensors(object.is_none() ? std::vector<Tensor>() : tensors_of(object, what)), is_one(is_tensor(object.ptr())) {}
+};
+
+/// A function of Python's, and whether it returned one tensor or several when it was called last.
+class Called {
+ public:
+  explicit Called(const py::object& function) : function_(keep(function)) {}
+  std::vector<Tensor> operator()(std::span<const Tensor> inputs) const {
+    const Locked locked;
+    const py::object result = called(function_, tuple_of_tensors(inputs));
+    *returns_one_ = is_tensor(result.ptr());
+    return tensors_of(result, "the function");
+  }
+  bool returns_one() const { return *returns_one_; }
+
+ private:
+  std::shared_ptr<PyObject> function_;
+  std::shared_ptr<bool> returns_one_ = std::make_shared<bool>(true);
+};
+
+py::object formed(std::span<const Tensor> tensors, bool is_one) {
+  const py::tuple all = tuple_of_tensors(tensors);
+  return is_one ? py::object(all[0]) : py::object(all);
+}
+
+py::object formed(const std::vector<std::vector<Tensor>>& rows, bool is_one, bool row_is_one) {
+  if (is_one) return formed(rows[0], row_is_one);
+  py::tuple all(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) all[i] = formed(rows[i], row_is_one);
+  return all;
+}
+
+constexpr const char* kInputs = "inputs: a function of tensors";
+
+using Rows = std::vector<std::vector<Tensor>> (*)(const TensorFunction&, std::span<const Tensor>,
+                                                  const DerivativeOptions&);
+void def_rows(py::module_& m, const char* name, Rows rows, bool of_number, const char* help) {
+  m.def(
+      name,
+      [rows, of_number](const py::object& func, const py::object& given, bool create_graph, bool strict, bool,
+                        const std::string&) {
+        const Called function(func);
+        const Given inputs(given, kInputs);
+        std::vector<std::vector<Tensor>> found;
+        {
+          const Released others_run;
+          found = rows(function, inputs.tensors, {create_graph, strict});
+        }
+        return formed(found, of_number ? inputs.is_one : function.returns_one(), inputs.is_one);
+      },
+      "func"_a, "inputs"_a, "create_graph"_a = false, "strict"_a = false, "vectorize"_a = true,
+      (of_number ? "outer_jacobian_strategy"_a : "strategy"_a) = "reverse-mode", help);
+}
+
+using WithVector = autograd::Product (*)(const TensorFunction&, std::span<const Tensor>, std::span<const Tensor>,
+                                         const DerivativeOptions&);
+void def_product(py::module_& m, const char* name, WithVector product, bool is_like_outputs, const char* help) {
+  m.def(
+      name,
+      [product, is_like_outputs](const py::object& func, const py::object& given, const py::object& v,
+                                 bool create_graph, bool strict) {
+        const Called function(func);
+        const Given inputs(given, kInputs), vector(v, "v: a function of tensors");
+        autograd::Product found;
+        {
+          const Released others_run;
+          found = product(function, inputs.tensors, vector.tensors, {create_graph, strict});
+        }
+        return py::make_tuple(formed(found.outputs, function.returns_one()),
+                              formed(found.products, is_like_outputs ? function.returns_one() : inputs.is_one));
+      },
+      "func"_a, "inputs"_a, "v"_a = py::none(), "create_graph"_a = false, "strict"_a = false, help);
+}
+
+}  // namespace
+
+void bind_derivatives(py::module_& m) {
+  py::module_ made =
+      m.def_submodule("_functional", R"(Derivatives of functions: Jacobians, Hessians and their products with vectors.
+
+>>> import tenon
+>>> tenon.autograd.functional.jacobian(lambda x: x * x, tenon.tensor([1., 2.]))
+tensor([[2., 0.],
+        [0., 4.]])
+)");
+  def_rows(made, "jacobian", static_cast<Rows>(autograd::jacobian), false,
+           "Every element of what func gives by every element of the inputs. Rows are computed together where all ops "
+           "have a rule.");
+  def_rows(made, "hessian", static_cast<Rows>(autograd::hessian), true,
+           "The second derivatives of a function that gives a single number.");
+  def_product(made, "jvp", autograd::jvp, true, "What func gives, and its Jacobian times v: how it changes along v.");
+  def_product(made, "vjp", autograd::vjp, false,
+              "What func gives, and v times its Jacobian: the gradients of the inputs.");
+  def_product(made, "hvp", autograd::hvp, false, "The number that func gives, and its Hessian times v.");
+  def_product(made, "vhp", autograd::hvp, false, "The same as hvp(): a Hessian is symmetric.");
+  m.def("_vmap", [](const py::object& func, const std::vector<Tensor>& inputs,
+                    const std::vector<std::optional<int64_t>>& in_dims, bool same_randomness,
+                    std::optional<int64_t> chunk_size) {
+    const Called function(func);
+    const Released others_run;
+    return vmap(function, inputs, {in_dims, {}, same_randomness, chunk_size});
+  });
+}
+
+}  // namespace tenon::python
