@@ -45,6 +45,7 @@ USES = {
     "tensor": {"grad", "exec"},
     "nn": {"tensor"},
     "linalg": {"tensor"},
+    "distributions": {"tensor"},
     "optim": {"tensor"},
     "io": {"tensor"},
     "text": {"io"},

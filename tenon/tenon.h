@@ -25,6 +25,7 @@
 #include "tenon/data/tokenizer_fingerprint.h"
 #include "tenon/data/tokens.h"
 #include "tenon/data/transforms.h"
+#include "tenon/distributions/distribution.h"
 #include "tenon/io/hugging_face.h"
 #include "tenon/io/links.h"
 #include "tenon/io/llama2c.h"

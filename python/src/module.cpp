@@ -42,6 +42,7 @@ PYBIND11_MODULE(_tenon, m) {
   bind_training(m);
   bind_linalg(m);
   bind_derivatives(m);
+  bind_distributions(m);
   bind_for_tests(m);
   guard_calls(m);
   base::set_interrupt_check(check_signals);
