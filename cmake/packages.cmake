@@ -20,7 +20,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(gpu_drivers "libvulkan1, mesa-vulkan-drivers | vulkan-icd, ocl-icd-libopencl1, pocl-opencl-icd | opencl-icd")
-set(mathematics "liblapack3 | liblapack.so.3")  # opened when they are first needed
+set(mathematics "liblapack3 | liblapack.so.3, libfftw3-single3, libfftw3-double3")  # opened when they are first needed
 set(what "Tenon records tensor programs, differentiates them, fuses them into few
 kernels and replays whole training steps on CPUs, CUDA, OpenCL and Vulkan.
 .

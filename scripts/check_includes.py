@@ -46,6 +46,7 @@ USES = {
     "nn": {"tensor"},
     "linalg": {"tensor"},
     "distributions": {"tensor"},
+    "fft": {"tensor"},
     "optim": {"tensor"},
     "io": {"tensor"},
     "text": {"io"},

@@ -8,7 +8,7 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build make pkg-config python3 libfmt-dev nlohmann-json3-dev libhwy-dev libdnnl-dev zlib1g-dev libbz2-dev libzstd-dev
   libpcre2-dev libpng-dev libjpeg62-turbo-dev libcli11-dev libgtest-dev clang libclang-rt-14-dev python3-protobuf ocl-icd-opencl-dev opencl-c-headers
-  pocl-opencl-icd liblapack3 libvulkan-dev libvulkan-volk-dev glslang-dev glslang-tools spirv-tools mesa-vulkan-drivers)
+  pocl-opencl-icd liblapack3 libfftw3-single3 libfftw3-double3 libvulkan-dev libvulkan-volk-dev glslang-dev glslang-tools spirv-tools mesa-vulkan-drivers)
 
 [[ ${1:-} != python ]] || packages+=(python3-dev pybind11-dev python3-numpy python3-venv python3-pip mypy python3-nbconvert
   python3-ipykernel python3-matplotlib)

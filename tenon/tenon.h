@@ -26,6 +26,7 @@
 #include "tenon/data/tokens.h"
 #include "tenon/data/transforms.h"
 #include "tenon/distributions/distribution.h"
+#include "tenon/fft/fft.h"
 #include "tenon/io/hugging_face.h"
 #include "tenon/io/links.h"
 #include "tenon/io/llama2c.h"

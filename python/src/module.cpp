@@ -43,6 +43,7 @@ PYBIND11_MODULE(_tenon, m) {
   bind_linalg(m);
   bind_derivatives(m);
   bind_distributions(m);
+  bind_fft(m);
   bind_for_tests(m);
   guard_calls(m);
   base::set_interrupt_check(check_signals);

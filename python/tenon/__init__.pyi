@@ -4,7 +4,7 @@ import builtins
 import os
 from typing import Any, Callable, Iterator, Sequence, Union
 from . import accelerator as accelerator, compiler as compiler, func as func, jit as jit, special as special, testing as testing
-from . import distributions as distributions
+from . import distributions as distributions, fft as fft
 from . import amp as amp, autograd as autograd, backends as backends, cuda as cuda, data as data, linalg as linalg
 from . import models as models, nn as nn, optim as optim, random as random, text as text, training as training
 from . import utils as utils

@@ -1,4 +1,4 @@
-"""tenon.distributions: PyTorch's forms of arguments, values, refusals."""
+"""tenon.distributions and tenon.fft: PyTorch's forms of arguments, values against closed forms and numpy's, refusals."""
 
 import json
 import os
@@ -69,6 +69,37 @@ class Distributions(unittest.TestCase):
             with self.assertRaisesRegex(kind, text) as caught:
                 function()
             self.assertNotIn("\n", str(caught.exception))
+
+
+class Fourier(unittest.TestCase):
+    def test_values_are_numpys(self):
+        x = np.random.default_rng(0).standard_normal((3, 4, 6))
+        z = x[..., :3] + 1j * x[..., 3:]
+        pairs = tenon.tensor(np.stack([z.real, z.imag], -1))
+
+        def check(found, expected):
+            expected = np.stack([expected.real, expected.imag], -1) if np.iscomplexobj(expected) else expected
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-10, atol=1e-12)
+
+        for norm in (None, "ortho", "forward"):
+            for name, given, array in (("fft", pairs, z), ("ifft", pairs, z), ("rfft", tenon.tensor(x), x), ("irfft", pairs, z)):
+                check(getattr(tenon.fft, name)(given, n=5, dim=1, norm=norm), getattr(np.fft, name)(array, 5, 1, norm))
+                check(getattr(tenon.fft, name + "2")(given, norm=norm), getattr(np.fft, name + "2")(array, norm=norm))
+                check(getattr(tenon.fft, name + "n")(given, (4, 5), (2, 0), norm), getattr(np.fft, name + "n")(array, (4, 5), (2, 0), norm))
+        np.testing.assert_allclose(tenon.fft.fftfreq(5, 0.1).numpy(), np.fft.fftfreq(5, 0.1), rtol=1e-6)
+        np.testing.assert_allclose(tenon.fft.rfftfreq(5, d=0.1, dtype=tenon.float64).numpy(), np.fft.rfftfreq(5, 0.1))
+
+    def test_gradients(self):
+        x = tenon.randn(3, 7, dtype=tenon.float64, requires_grad=True)
+        self.assertTrue(tenon.autograd.gradcheck(lambda y: tenon.fft.irfft(tenon.fft.rfft(y) ** 2, n=6), x))
+
+    def test_refusals(self):
+        with self.assertRaisesRegex(tenon.Error, r"^\[fft.fft\] takes complex numbers as pairs, of shape \(..., 2\), got \(4,\)"):
+            tenon.fft.fft(tenon.ones(4))
+        with self.assertRaisesRegex(tenon.Error, "is computed by the host"):
+            step = tenon.compile(tenon.fft.rfft)
+            for _ in range(3):
+                step(tenon.ones(4))
 
 
 if __name__ == "__main__":
