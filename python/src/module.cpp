@@ -1,5 +1,7 @@
 // tenon._tenon: the extension module, put together.
 
+#include <csignal>
+
 #include "functions.h"
 
 namespace tenon::python {
@@ -9,6 +11,17 @@ namespace {
 void check_signals() {
   const Locked locked;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+// Python's own handler only notes Ctrl-C. While the process ends nobody asks for it any more, but work that is under way
+// is waited for: from then on the signal ends the process, unless the program has a handler of its own.
+void let_interrupts_end_the_process() {
+  const py::module_ signals = py::module_::import("signal");
+  if (!signals.attr("getsignal")(SIGINT).is(signals.attr("default_int_handler"))) return;
+  for (const char* name : {"stdout", "stderr"}) {  // nothing that was printed is lost with the process
+    if (const py::object stream = py::module_::import("sys").attr(name); !stream.is_none()) stream.attr("flush")();
+  }
+  PyOS_setsig(SIGINT, SIG_DFL);
 }
 
 }  // namespace
@@ -46,6 +59,7 @@ PYBIND11_MODULE(_tenon, m) {
   bind_fft(m);
   bind_for_tests(m);
   guard_calls(m);
+  m.def("_let_interrupts_end_the_process", &let_interrupts_end_the_process);
   base::set_interrupt_check(check_signals);
   turn::install();
 }

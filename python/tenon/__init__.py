@@ -9,6 +9,8 @@ tensor([2., 4., 6.])
 Names and meanings are PyTorch's. What differs stands in docs/python.md.
 """
 
+import atexit as _atexit
+
 from . import _tenon
 from ._tenon import *  # noqa: F401,F403 - the ops
 from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should know
@@ -136,3 +138,4 @@ for _function in (aminmax, argwhere, index_put, places.fill_diagonal_, rot90, ds
     setattr(Tensor, _function.__name__, _function)
 Tensor.byte = lambda self: self.to(uint8)
 Tensor.byte.__doc__ = "As uint8."
+_atexit.register(_tenon._let_interrupts_end_the_process)  # the last that is registered here is the first that is called

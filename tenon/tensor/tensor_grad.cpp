@@ -31,6 +31,7 @@ Tensor& Tensor::requires_grad_(bool on) {
     if (impl_->leaf) {
       const ir::Value inner = value_of(*this).node->input(0);  // outlives the node that is let go
       impl_->value = inner;
+      impl_->frozen = std::move(impl_->leaf);
     }
     impl_->leaf = nullptr;
     return *this;
@@ -39,7 +40,7 @@ Tensor& Tensor::requires_grad_(bool on) {
     fail("requires_grad_", "only floating-point tensors can require grad, this one is {}", name(dtype()));
   }
   if (value_of(*this).needs_grad()) return *this;
-  impl_->leaf = std::make_shared<Leaf>();
+  impl_->leaf = impl_->frozen ? std::move(impl_->frozen) : std::make_shared<Leaf>();
   impl_->value = ir::param(value_of(*this), impl_->leaf);
   return *this;
 }
@@ -153,12 +154,14 @@ Tensor Tensor::grad() const {
     std::lock_guard lock(retaining().mutex);
     return *impl_->retained;
   }
-  return impl_->leaf ? grad_of(impl_->leaf) : Tensor();
+  const auto& holder = impl_->gradient_holder();
+  return holder ? grad_of(holder) : Tensor();
 }
 
 void Tensor::set_grad(const Tensor& gradient) {
   require_defined(*this);
-  if (!impl_->leaf) fail("set_grad", "only leaves that require grad hold one");
+  const auto& holder = impl_->gradient_holder();
+  if (!holder) fail("set_grad", "only leaves that require grad hold one");
   if (gradient.defined()) {
     record::require_same_device("set_grad", *this, gradient);
     if (!(value_of(gradient).type() == value_of(*this).type())) {
@@ -166,12 +169,12 @@ void Tensor::set_grad(const Tensor& gradient) {
            ir::to_string(gradient.shape()), name(dtype()), ir::to_string(shape()));
     }
   }
-  set_grad_of(impl_->leaf, gradient);
+  set_grad_of(holder, gradient);
 }
 
 void Tensor::zero_grad() {
   require_defined(*this);
-  if (impl_->leaf) set_grad_of(impl_->leaf, Tensor());
+  if (const auto& holder = impl_->gradient_holder()) set_grad_of(holder, Tensor());
 }
 
 namespace {

@@ -54,6 +54,7 @@ struct TensorImpl {
   uint64_t seen_version = 0;             // of a view: the root's version `value` was made of, or kNever
   uint64_t range_version = 0;            // of a view: the root's version `range` is about
   std::shared_ptr<Leaf> leaf;            // set when this is a differentiable leaf
+  std::shared_ptr<Leaf> frozen;          // what was the leaf before requires_grad_(false): its gradient stays
   uint64_t root_leaf = 0;                // of a view: which leaf its root was when the view was taken
   bool detached = false;                 // of a view: cut from the root's history
   bool made_under_no_grad = false;       // of a view: the reason why it is
@@ -96,6 +97,8 @@ struct TensorImpl {
   }
 
   uint64_t leaf_id() const { return leaf ? leaf->id : 0; }
+  /// Where its gradient is, of a leaf that requires grad or did once.
+  const std::shared_ptr<Leaf>& gradient_holder() const { return leaf ? leaf : frozen; }
   uint64_t current_version() const { return root ? root->current_version() : version; }
 
   void refresh() {

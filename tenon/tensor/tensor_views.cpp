@@ -235,6 +235,7 @@ void give_data(const char* op, const Impl& impl, const Tensor& data, Views views
   impl->is_pending = false;
   // Graphs recorded before give gradients of the old type to the old leaf.
   if (impl->leaf && !same_type) impl->leaf = std::make_shared<Leaf>();
+  if (!same_type) impl->frozen = nullptr;
   impl->look_at_root();
   impl->type_is_known = false;
   impl->range_version = impl->seen_version;
