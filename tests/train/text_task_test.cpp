@@ -17,9 +17,9 @@
 namespace tenon::train {
 namespace {
 
-class Texts : public Runs {
+class TextRuns : public Runs {
  protected:
-  Texts() { write_texts("texts.csv"); }
+  TextRuns() { write_texts("texts.csv"); }
 
   Config on(const std::string& file, const std::string& content, const std::vector<std::string>& settings = {}) const {
     write(file, content);
@@ -65,7 +65,7 @@ class Texts : public Runs {
   }
 };
 
-TEST_F(Texts, AreLearnedAndHowWellIsSaid) {
+TEST_F(TextRuns, AreLearnedAndHowWellIsSaid) {
   write_texts("texts.csv", 400);
   const TrainResult result = train_in(
       "run", tiny_bert({"training.steps=150", "optimizer.lr=0.003", "model.dropout=0", "training.batch_size=16"}));
@@ -87,7 +87,7 @@ TEST_F(Texts, AreLearnedAndHowWellIsSaid) {
   EXPECT_GT(said[0].probability, 0.9);
 }
 
-TEST_F(Texts, ProgressSaysWhatThereIs) {
+TEST_F(TextRuns, ProgressSaysWhatThereIs) {
   const std::string shown = said("run", tiny_bert());
   EXPECT_NE(shown.find("texts.csv: 72 texts with 2 labels to train on, 24 to validate on, wordpiece tokenizer of "),
             shown.npos)
@@ -97,7 +97,7 @@ TEST_F(Texts, ProgressSaysWhatThereIs) {
   EXPECT_NE(shown.find(" texts/s"), shown.npos) << shown;
 }
 
-TEST_F(Texts, SamplesAreWhatIsTakenForSomethingElse) {
+TEST_F(TextRuns, SamplesAreWhatIsTakenForSomethingElse) {
   train_in("run", tiny_bert({"training.steps=2", "sample.every=2"}));
   const watch::Sample sample = watch::read_samples(path("run")).back();
   EXPECT_NE(sample.text.find(" of 24 texts are taken for something else, those with the greatest certainty first:\n"),
@@ -107,7 +107,7 @@ TEST_F(Texts, SamplesAreWhatIsTakenForSomethingElse) {
   EXPECT_NE(sample.text.find(", they said."), sample.text.npos) << sample.text;
 }
 
-TEST_F(Texts, EveryClassIsHeldBackInItsShare) {
+TEST_F(TextRuns, EveryClassIsHeldBackInItsShare) {
   const Config config = tiny_bert({"data.validation_fraction=0.5"});
   const LabelledTexts texts = read_labelled_texts(config, folder_, false, nullptr, {});
   int64_t good = 0;
@@ -116,7 +116,7 @@ TEST_F(Texts, EveryClassIsHeldBackInItsShare) {
   EXPECT_EQ(good, 24);
 }
 
-TEST_F(Texts, BatchesHaveFewLengths) {
+TEST_F(TextRuns, BatchesHaveFewLengths) {
   const Config config = tiny_bert();
   const LabelledTexts texts = read_labelled_texts(config, folder_, false, nullptr, {});
   std::set<int64_t> lengths;
@@ -130,7 +130,7 @@ TEST_F(Texts, BatchesHaveFewLengths) {
   EXPECT_EQ(lengths, (std::set<int64_t>{16, 32}));
 }
 
-TEST_F(Texts, AnyFieldsOfTsvAndJsonLinesAreRead) {
+TEST_F(TextRuns, AnyFieldsOfTsvAndJsonLinesAreRead) {
   const std::vector<std::string> fields = {"data.field=review", "data.label_field=stars", "training.steps=2"};
   train_in("tsv", on("reviews.tsv", stars(), fields));
   EXPECT_EQ(models::TextClassifier::load(path("tsv")).labels(), (std::vector<std::string>{"1", "9", "10"}));
@@ -142,7 +142,7 @@ TEST_F(Texts, AnyFieldsOfTsvAndJsonLinesAreRead) {
   EXPECT_EQ(models::TextClassifier::load(path("jsonl")).labels(), (std::vector<std::string>{"3.5", "true"}));
 }
 
-TEST_F(Texts, PairsAreReadAsPairs) {
+TEST_F(TextRuns, PairsAreReadAsPairs) {
   std::string lines = "question,answer,label\n";
   for (int i = 0; i < 20; ++i) lines += i % 2 ? "who,me,yes\n" : "where,\"here, there\",no\n";
   const Config config = on("pairs.csv", lines, {"data.field=question", "data.second_field=answer", "training.steps=2"});
@@ -156,7 +156,7 @@ TEST_F(Texts, PairsAreReadAsPairs) {
   EXPECT_NE(said[0].probability, said[1].probability);
 }
 
-TEST_F(Texts, AFolderOfTransformersIsTuned) {
+TEST_F(TextRuns, AFolderOfTransformersIsTuned) {
   small_bert();
   const TrainResult result = train_in("run", tiny_bert(tuned()));
   const auto before = io::load_safetensors(path("bert") / "model.safetensors").tensors,
@@ -177,19 +177,19 @@ TEST_F(Texts, AFolderOfTransformersIsTuned) {
   EXPECT_EQ(models::TextClassifier::load(path("again")).labels(), (std::vector<std::string>{"bad", "good"}));
 }
 
-TEST_F(Texts, ARunOfThemIsNoLanguageModel) {
+TEST_F(TextRuns, ARunOfThemIsNoLanguageModel) {
   train_in("run", tiny_bert({"training.steps=2"}));
   EXPECT_EQ(text_of([&] { load_model(path("run")); }),
             fmt::format("[model] {}: is a run of a bert, which is no language model", path("run").string()));
 }
 
-struct Case {
+struct TextCase {
   std::string name;
   std::vector<std::string> settings;
 };
-void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
+void PrintTo(const TextCase& one, std::ostream* out) { *out << one.name; }
 
-class TextResume : public Texts, public testing::WithParamInterface<Case> {};
+class TextResume : public TextRuns, public testing::WithParamInterface<TextCase> {};
 
 TEST_P(TextResume, GoesOnBitForBit) {
   std::vector<std::string> settings = GetParam().settings;
@@ -205,17 +205,17 @@ TEST_P(TextResume, GoesOnBitForBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Runs, TextResume,
-                         testing::Values(Case{"plain", {}}, Case{"tuned", {}},
-                                         Case{"bf16", {"training.precision=bf16"}},
-                                         Case{"smoothed", {"training.label_smoothing=0.1", "data.prefetch=false"}},
-                                         Case{"micro_batches", {"training.micro_batches=2"}}),
+                         testing::Values(TextCase{"plain", {}}, TextCase{"tuned", {}},
+                                         TextCase{"bf16", {"training.precision=bf16"}},
+                                         TextCase{"smoothed", {"training.label_smoothing=0.1", "data.prefetch=false"}},
+                                         TextCase{"micro_batches", {"training.micro_batches=2"}}),
                          [](const auto& one) { return one.param.name; });
 
-TEST_F(Texts, ReplayedAndRecordedAnewAreTheSame) {
+TEST_F(TextRuns, ReplayedAndRecordedAnewAreTheSame) {
   EXPECT_EQ(difference(trained("one", tiny_bert()), trained("two", tiny_bert({"training.capture=false"}))), "");
 }
 
-TEST_F(Texts, DataMayLieElsewhereButNotBeOthers) {
+TEST_F(TextRuns, DataMayLieElsewhereButNotBeOthers) {
   const Config config = tiny_bert();
   const Traces whole = trained("whole", config);
   train_in("parts", config, {.stop_after = 11});
@@ -229,7 +229,7 @@ TEST_F(Texts, DataMayLieElsewhereButNotBeOthers) {
   EXPECT_NE(text.find("the run was begun on other data than " + others.string() + " holds now"), text.npos) << text;
 }
 
-TEST_F(Texts, MistakesInDataAreOneLineThatSaysWhatToDo) {
+TEST_F(TextRuns, MistakesInDataAreOneLineThatSaysWhatToDo) {
   const std::string csv = path("a.csv").string(), jsonl = path("a.jsonl").string();
   EXPECT_EQ(refusal_at_start(tiny_bert({"data.train=nowhere.csv"})),
             "[train] data.train nowhere.csv: there is no such file; name a CSV, .tsv or .jsonl file with a row for "
@@ -260,7 +260,7 @@ TEST_F(Texts, MistakesInDataAreOneLineThatSaysWhatToDo) {
                 path("texts.csv").string() + " has: there are \"bad\", \"good\"");
 }
 
-TEST_F(Texts, ConfigsThatDoNotFitAreOneLine) {
+TEST_F(TextRuns, ConfigsThatDoNotFitAreOneLine) {
   EXPECT_EQ(refusal_at_start(tiny_bert({"data.train=stories"})),
             "[config] config: data.train is stories; name a CSV, .tsv or .jsonl file with a field of texts "
             "(data.field) and one of labels (data.label_field)");
