@@ -58,12 +58,16 @@ int64_t address_of(const Tensor& x) {
   });
 }
 
-// The same object of Python's with another tensor: shape and history of a tensor itself are not to be changed.
-py::object replaced(const char* op, const py::object& self, Tensor made) {
+// The same object of Python's with another tensor: shape and history of a tensor itself are not to be changed. A shape
+// that changes under no_grad() does not cut it from its history.
+template <typename F>
+py::object replaced(const char* op, const py::object& self, F&& change) {
   Tensor& held = tensor_in(self.ptr());
   if (reinterpret_cast<PyTensor*>(self.ptr())->is_known || (held.is_leaf() && held.requires_grad()))
     base::fail(op, "a parameter, or another leaf that requires grad, cannot be changed in place; use its .data");
-  held = std::move(made);
+  std::optional<EnableGrad> keeps_history;
+  if (held.requires_grad()) keeps_history.emplace();
+  held = change(held);
   return self;
 }
 
@@ -72,7 +76,8 @@ std::vector<Tensor> spacings_of(const py::object& given, const Tensor& x, size_t
   if (given.is_none()) return {};
   const auto one = [&](PyObject* object) {
     if (is_tensor(object)) return tensor_in(object);
-    return full({}, Convert<double>::from(object), Options(x.dtype() == DType::f64 ? DType::f64 : DType::f32, x.device()));
+    return full({}, Convert<double>::from(object),
+                Options(x.dtype() == DType::f64 ? DType::f64 : DType::f32, x.device()));
   };
   if (!PyList_Check(given.ptr()) && !PyTuple_Check(given.ptr())) return std::vector<Tensor>(dims, one(given.ptr()));
   std::vector<Tensor> spacings;
@@ -206,33 +211,34 @@ void note_by_hand() {
   define<"squeeze", "x, dim=None", [](const Tensor& x, const py::object& dim) { return squeezed(x, dim); }>(
       "Without dims of size 1, or without those of them that are named.");
   define<"squeeze_", "x, dim=None", [](const py::object& self, const py::object& dim) {
-    return replaced("squeeze_", self, squeezed(tensor_in(self.ptr()), dim));
+    return replaced("squeeze_", self, [&](const Tensor& x) { return squeezed(x, dim); });
   }>("squeeze in place.", kMethod);
   define<"unsqueeze_", "x, dim", [](const py::object& self, int64_t dim) {
-    return replaced("unsqueeze_", self, tensor_in(self.ptr()).unsqueeze(dim));
+    return replaced("unsqueeze_", self, [&](const Tensor& x) { return x.unsqueeze(dim); });
   }>("unsqueeze in place.", kMethod);
-  define<"t_", "x", [](const py::object& self) { return replaced("t_", self, tensor_in(self.ptr()).t()); }>(
+  define<"t_", "x", [](const py::object& self) { return replaced("t_", self, [](const Tensor& x) { return x.t(); }); }>(
       "t in place.", kMethod);
   define<"transpose_", "x, dim0, dim1", [](const py::object& self, int64_t dim0, int64_t dim1) {
-    return replaced("transpose_", self, tensor_in(self.ptr()).transpose(dim0, dim1));
+    return replaced("transpose_", self, [&](const Tensor& x) { return x.transpose(dim0, dim1); });
   }>("transpose in place.", kMethod);
   define<"swapdims_", "x, dim0, dim1", [](const py::object& self, int64_t dim0, int64_t dim1) {
-    return replaced("swapdims_", self, tensor_in(self.ptr()).transpose(dim0, dim1));
+    return replaced("swapdims_", self, [&](const Tensor& x) { return x.transpose(dim0, dim1); });
   }>("swapdims in place.", kMethod);
   define<"swapaxes_", "x, axis0, axis1", [](const py::object& self, int64_t axis0, int64_t axis1) {
-    return replaced("swapaxes_", self, tensor_in(self.ptr()).transpose(axis0, axis1));
+    return replaced("swapaxes_", self, [&](const Tensor& x) { return x.transpose(axis0, axis1); });
   }>("swapaxes in place.", kMethod);
   define<"gradient", "x, spacing=1, dim=None, edge_order=1",
          [](const Tensor& x, const py::object& spacing, const Axes& dim, int64_t edge_order) {
            const size_t dims = dim.empty() ? x.shape().size() : dim.size();
            return gradient(x, spacings_of(spacing, x, dims), dim, edge_order);
          }>(
-      "Slopes along dims, or along all: of points a distance apart, one for all dims or a list of them, or at places, a "
+      "Slopes along dims, or along all: of points a distance apart, one for all dims or a list of them, or at places, "
+      "a "
       "list of vectors.",
       kFunction);
   define<"detach_", "x", [](const py::object& self) -> py::object {
     Tensor& x = tensor_in(self.ptr());
-    if (!x.is_leaf()) return replaced("detach_", self, x.detach());
+    if (!x.is_leaf()) return replaced("detach_", self, [](const Tensor& held) { return held.detach(); });
     x.requires_grad_(false);
     return self;
   }>("Cuts it from its history.", kMethod);

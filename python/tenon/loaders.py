@@ -582,8 +582,11 @@ class DataLoader:
         self._is_stream = isinstance(dataset, IterableDataset)
         if not self._is_stream and not (getattr(dataset, "__len__", None) and getattr(dataset, "__getitem__", None)):
             raise TypeError(f"a dataset has __len__ and __getitem__; {type(dataset).__name__} has not")
-        if (sampler is not None or batch_sampler is not None) and (shuffle or self._is_stream):
-            raise ValueError("a sampler says the order: there is none of an IterableDataset, and no shuffle beside it")
+        if sampler is not None or batch_sampler is not None:
+            if self._is_stream:
+                raise ValueError("an IterableDataset comes in its own order: leave the sampler out")
+            if shuffle:
+                raise ValueError("the sampler says the order: leave shuffle out")
         if self._is_stream and shuffle:
             raise ValueError("an IterableDataset has its own order; shuffle there")
         if batch_sampler is not None and (batch_size != 1 or sampler is not None or drop_last):

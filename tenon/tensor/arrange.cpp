@@ -117,6 +117,10 @@ Tensor unfold(const Tensor& x, int64_t dim, int64_t size, int64_t step) {
   if (size < 0 || size > length) fail("unfold", "windows of {} do not fit dim {} of size {}", size, dim, length);
   if (step <= 0) fail("unfold", "the step must be positive, got {}", step);
   const int64_t windows = (length - size) / step + 1;
+  if (size > 0 && size <= step && windows * step <= length) {  // a view: windows do not meet
+    const Tensor steps = unflatten(x.narrow(at, 0, windows * step), at, {windows, step});
+    return movedim(steps.narrow(at + 1, 0, size), at + 1, -1);
+  }
   const Options whole(DType::i64, x.device());
   Tensor places = add(mul(arange(windows, whole), step).unsqueeze(1), arange(size, whole)).flatten();
   if (places.numel() > 0) set_known_range(places, 0, length - 1, false);

@@ -3,6 +3,8 @@
 
 #include "tenon/train/resume.h"
 
+#include <fstream>
+
 #include "tenon/io/file.h"
 #include "tenon/train/run_checks.h"
 #include "tenon/train/saved_tensors.h"
@@ -23,6 +25,12 @@ void require_no_step_after_first(const RunFolder& folder) {
   require_no_trace_of_saving(folder);
 }
 
+bool has_line(const fs::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  return std::getline(file, line) && !file.eof();
+}
+
 }  // namespace
 
 void require_never_saved(const RunFolder& folder, bool has_later_lines, std::string_view done) {
@@ -33,6 +41,8 @@ void require_never_saved(const RunFolder& folder, bool has_later_lines, std::str
 
 void require_no_trace_of_saving(const RunFolder& folder) {
   require_never_saved(folder, io::is_there("train", folder.path() / "model"), "saved its model");
+  require_never_saved(folder, !has_line(folder.metrics()) && io::is_there("train", folder.report()),
+                      "written a report, but metrics.jsonl has no line");
   for (const std::string& name : io::names_in_folder("train", folder.checkpoints())) {
     require_never_saved(folder, name == "best" || name.starts_with("damaged_"),
                         fmt::format("saved {}", io::escaped(name)));

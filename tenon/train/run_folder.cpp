@@ -117,11 +117,13 @@ bool has_metrics(const fs::path& path) {
   return bytes > 0;
 }
 
-/// Without steps, checkpoints or a model there was never a run: the folder's owner tried something that failed at once.
-/// A model alone may be anybody's.
+bool has_model(const fs::path& path) { return !io::names_in_folder(kFormat, path / "model").empty(); }
+
+/// Without steps, checkpoints, a model or a report there was never a run: the folder's owner tried something that
+/// failed at once. A model or a report alone may be anybody's.
 bool holds_run(const fs::path& path) {
   return !io::names_in_folder(kFormat, path / "checkpoints").empty() || has_metrics(path) ||
-         (is_run(path) && !io::names_in_folder(kFormat, path / "model").empty());
+         (is_run(path) && (has_model(path) || io::is_there(kFormat, path / "report.html")));
 }
 
 /// A run makes the folder of its checkpoints before it takes a step.
@@ -129,7 +131,10 @@ void require_checkpoints(const fs::path& path) {
   if (holds_run(path) && !io::is_there(kFormat, path / "checkpoints"))
     base::fail(kFormat,
                "{}: its {}, and its folder checkpoints is missing; put it back, or begin a new run in another folder",
-               path.string(), has_metrics(path) ? "metrics.jsonl has steps" : "model was saved");
+               path.string(),
+               has_metrics(path) ? "metrics.jsonl has steps"
+               : has_model(path) ? "model was saved"
+                                 : "report was written");
 }
 
 /// Whether a ReplacingFile writes under this name: "report.html.4711-0.tmp".

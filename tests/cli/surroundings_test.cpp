@@ -139,6 +139,18 @@ TEST_F(Surroundings, CheckpointsThatAreGoneDoNotBeginARunAnew) {
   EXPECT_EQ(refusal("train --resume run --quiet"),
             "1 tenon: [train] run: has saved damaged_step_00000010, and its checkpoints are gone; put them back, or begin "
             "a new run elsewhere");
+  // And at last its report, whether the metrics are gone, empty or cut within their first line.
+  fs::remove(folder_ / "run/checkpoints/damaged_step_00000010");
+  const std::string report = content_of(folder_ / "run/report.html");
+  for (const std::string& left : {std::string(), metrics.substr(0, 100)}) {
+    EXPECT_EQ(refusal("train --resume run --quiet"),
+              "1 tenon: [train] run: has written a report, but metrics.jsonl has no line, and its checkpoints are gone; "
+              "put them back, or begin a new run elsewhere");
+    EXPECT_EQ(content_of(folder_ / "run/report.html"), report);
+    std::ofstream(folder_ / "run/metrics.jsonl") << left;
+  }
+  EXPECT_EQ(refusal("train tiny.json --out run --quiet"),
+            "1 tenon: [run] run: holds a run already; resume it or choose another folder");
 }
 
 TEST_F(Surroundings, OutputsTakeThePlaceOfNothingButFiles) {

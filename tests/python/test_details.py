@@ -383,6 +383,36 @@ next(batches)
 """
 
 
+class Shapes(unittest.TestCase):
+    def test_a_shape_changed_under_no_grad_keeps_the_history(self):
+        for change in (lambda v: v.unsqueeze_(0), lambda v: v.t_(), lambda v: v.transpose_(0, 1), lambda v: v.squeeze_()):
+            x = tenon.ones(2, 3, requires_grad=True)
+            v = x * 2
+            with tenon.no_grad():
+                change(v)
+            self.assertTrue(v.requires_grad)
+            ((v * 2).sum() + x.sum()).backward()
+            self.assertEqual(x.grad.tolist(), [[5.0] * 3] * 2)
+
+    def test_windows_that_do_not_meet_are_views(self):
+        x = tenon.zeros(5)
+        windows = x.unfold(0, 2, 2)
+        windows.add_(1)
+        self.assertEqual(x.tolist(), [1, 1, 1, 1, 0])
+        x.add_(1)
+        self.assertEqual(windows.tolist(), [[2, 2], [2, 2]])
+        x = tenon.arange(24.0).reshape(2, 12)
+        self.assertEqual(x.unfold(1, 2, 4).tolist(), [[[0, 1], [4, 5], [8, 9]], [[12, 13], [16, 17], [20, 21]]])
+        self.assertEqual(x.unfold(1, 2, 5).tolist(), [[[0, 1], [5, 6], [10, 11]], [[12, 13], [17, 18], [22, 23]]])
+
+    def test_a_buffer_takes_no_name_of_a_parameter(self):
+        net = nn.Linear(1, 1)
+        for name in ("weight", "bias"):
+            with self.assertRaisesRegex(KeyError, f"attribute '{name}' already exists"):
+                net.register_buffer(name, tenon.ones(1))
+        self.assertEqual([name for name, _ in net.named_parameters()], ["weight", "bias"])
+
+
 class Ending(unittest.TestCase):
     def test_an_interrupt_ends_a_process_that_waits_for_what_is_under_way(self):
         for program in (PENDING, SLOW_LOADER):

@@ -204,6 +204,8 @@ class Module(_Native):
         """A tensor that belongs to the module and is not trained; persistent: part of state dicts."""
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"the buffer {name} is a tensor or None, not {type(tensor).__name__}")
+        if isinstance(self.__dict__.get(name), (Parameter, _Native)):
+            raise KeyError(f"attribute '{name}' already exists")
         self._set_buffer(name, tensor, persistent)
         self.__dict__.setdefault("_buffer_names", {})[name] = persistent
         if tensor is not None:
