@@ -238,25 +238,51 @@ LOOPS = {
     "varying lengths": varying_lengths, "makemore": makemore, "small reads": small_reads, "small ops": small_ops, "collate": collated,
     "reads of numbers": reads(numbers, of_numbers), "reads of lists": reads(numbers, of_lists),
     "reads of conditions": reads(numbers, of_conditions), "reads of results": reads(numbers, of_results),
-    "cummax": op(lambda lib: [lib.rand(256, 256)], lambda lib, x: lib.cummax(x, 1)),
-    "grid_sample": op(lambda lib: [lib.rand(4, 8, 64, 64), lib.rand(4, 64, 64, 2) * 2 - 1],
-                      lambda lib, x, grid: lib.nn.functional.grid_sample(x, grid, align_corners=False)),
-    "grid_sample, gradient": op(
-        lambda lib: [lib.rand(4, 8, 64, 64).requires_grad_(), (lib.rand(4, 64, 64, 2) * 2 - 1).requires_grad_()],
-        with_gradient(lambda lib, x, grid: lib.nn.functional.grid_sample(x, grid, align_corners=False))),
-    "cdist, gradient": op(lambda lib: [lib.rand(128, 32).requires_grad_(), lib.rand(128, 32).requires_grad_()], distances),
-    "randperm": op(lambda lib: [], lambda lib: lib.randperm(100_000)),
-    "diag": op(lambda lib: [lib.rand(256)], lambda lib, x: lib.diag(x)),
-    "avg_pool2d": op(lambda lib: [lib.rand(4, 8, 64, 64)], lambda lib, x: lib.nn.functional.avg_pool2d(x, 2)),
-    "avg_pool2d, overlapping": op(lambda lib: [lib.rand(4, 8, 64, 64)],
-                                  lambda lib, x: lib.nn.functional.avg_pool2d(x, 3, 1, 1)),
-    "clamp": op(lambda lib: [lib.rand(256, 256)], lambda lib, x: lib.clamp(x, 0.2, 0.8)),
     "round": op(lambda lib: [lib.rand(256, 256) * 10], lambda lib, x: lib.round(x)),
     "logcumsumexp": op(lambda lib: [lib.rand(256, 256)], lambda lib, x: lib.logcumsumexp(x, 1)),
     "int64 matmul": op(lambda lib: [lib.randint(0, 9, (128, 128)), lib.randint(0, 9, (128, 128))], lambda lib, a, b: a @ b),
     "upsample nearest, gradient": op(lambda lib: [lib.rand(4, 8, 32, 32).requires_grad_()],
                                      with_gradient(lambda lib, x: lib.nn.functional.interpolate(x, scale_factor=2.0))),
 }
+
+
+def sized(name, make, call, **sizes):
+    """A function at several sizes: where the call counts, as most programs have it, and where the work counts."""
+    for size, given in sizes.items():
+        LOOPS[f"{name}, {size}" if size != "usual" else name] = op(lambda lib, given=given: make(lib, *given), call)
+
+
+def images_and_places(lib, *shape):
+    batch, channels, height, width = shape
+    return [lib.rand(*shape).requires_grad_(), (lib.rand(batch, height, width, 2) * 2 - 1).requires_grad_()]
+
+
+def sampled(lib, x, grid):
+    return lib.nn.functional.grid_sample(x, grid, align_corners=False)
+
+
+IMAGES = {"small": (1, 3, 8, 8), "usual": (4, 8, 64, 64), "large": (8, 32, 128, 128)}
+MATRICES = {"small": (16, 16), "usual": (256, 256), "large": (2048, 2048)}
+sized("cummax", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.cummax(x, 1), **MATRICES)
+sized("clamp", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.clamp(x, 0.2, 0.8), **MATRICES)
+sized("clamp, gradient", lambda lib, *shape: [lib.rand(*shape).requires_grad_()],
+      with_gradient(lambda lib, x: lib.clamp(x, 0.2, 0.8)), **MATRICES)
+sized("diag", lambda lib, n: [lib.rand(n)], lambda lib, x: lib.diag(x), small=(16,), usual=(256,), large=(2048,))
+sized("diag of a matrix", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.diag(x), **MATRICES)
+sized("randperm", lambda lib, n: [n], lambda lib, n: lib.randperm(n), small=(64,), usual=(100_000,), large=(2_000_000,))
+sized("cdist, gradient", lambda lib, n, m: [lib.rand(n, m).requires_grad_(), lib.rand(n, m).requires_grad_()], distances,
+      small=(8, 3), usual=(128, 32), large=(1024, 64))
+sized("cdist", lambda lib, n, m: [lib.rand(n, m), lib.rand(n, m)], lambda lib, a, b: lib.cdist(a, b),
+      small=(8, 3), usual=(128, 32), large=(1024, 64))
+sized("grid_sample", lambda lib, *shape: [x.detach() for x in images_and_places(lib, *shape)], sampled, **IMAGES)
+sized("grid_sample, gradient", images_and_places, with_gradient(sampled), **IMAGES)
+sized("avg_pool2d", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.nn.functional.avg_pool2d(x, 2), **IMAGES)
+sized("avg_pool2d, overlapping", lambda lib, *shape: [lib.rand(*shape)],
+      lambda lib, x: lib.nn.functional.avg_pool2d(x, 3, 1, 1), **IMAGES)
+sized("avg_pool2d, gradient", lambda lib, *shape: [lib.rand(*shape).requires_grad_()],
+      with_gradient(lambda lib, x: lib.nn.functional.avg_pool2d(x, 2)), **IMAGES)
+sized("avg_pool2d, overlapping, gradient", lambda lib, *shape: [lib.rand(*shape).requires_grad_()],
+      with_gradient(lambda lib, x: lib.nn.functional.avg_pool2d(x, 3, 1, 1)), **IMAGES)
 
 
 def milliseconds(lib, name, warm_up=10, steps=40):

@@ -123,18 +123,24 @@ class Unread(unittest.TestCase):
         net, out = nn.GRU(8, 16, 2), nn.Linear(16, 4)
         optimizer = tenon.optim.Adam([*net.parameters(), *out.parameters()], lr=1e-2)
         x, state, losses = tenon.rand(6, 3, 8), tenon.zeros(2, 3, 16), []
-        before = tenon.memory_allocated()
-        for i in range(30):
+        before, early, running = tenon.memory_allocated(), 0, tenon.zeros(())
+        for i in range(STEPS):
             state = state.detach()
-            if reads:
+            if reads is True:
                 state.tolist()
             read, state = net(x * (1 + i % 3), state)
             loss = (out(read) ** 2).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            losses.append(loss.item())
-            self.assertLess(tenon.memory_allocated() - before, 1 << 20)
+            running += loss.detach()
+            losses.append(loss.detach() if reads is None else loss.item())
+            self.assertLess(tenon.memory_allocated() - before, (1 << 20) + STEPS * 1024)
+            if i == STEPS // 4:
+                early = resident()
+        self.assertLess(resident() - early, 64 << 20)
+        losses = [float(loss) for loss in losses]
+        self.assertAlmostEqual(sum(losses) / running.item(), 1, 3)
         return losses
 
     def losses_that_are_read(self, net, state, reads, takes_sequences=True):
@@ -200,7 +206,10 @@ class Unread(unittest.TestCase):
         self.assertLess(resident() - late, 32 << 20)
 
     def test_a_carried_state(self):
-        self.assertEqual(self.losses_with_a_carried_state(False), self.losses_with_a_carried_state(True))
+        """Read every step, with the state or without it, or not at all."""
+        read = self.losses_with_a_carried_state(True)
+        for reads in (False, None):
+            self.assertEqual(self.losses_with_a_carried_state(reads), read)
 
 
 if __name__ == "__main__":
