@@ -173,7 +173,8 @@ TEST_F(Cli, InfoSaysWhyACacheOrAnOpenClDriverIsNotThere) {
 TEST_F(Cli, ConfigListsThePresets) {
   const std::vector<std::string> lines = lines_of(run("config --list").out);
   ASSERT_EQ(lines.size(), train::presets().size() + rl::dqn_presets().size());
-  EXPECT_TRUE(lines[0].starts_with("demo  ")) << lines[0];
+  EXPECT_TRUE(lines[0].starts_with("bert_classifier  ")) << lines[0];
+  EXPECT_TRUE(lines[1].starts_with("demo  ")) << lines[1];
 }
 
 TEST_F(Cli, WhatConfigShowsIsAConfig) {
