@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what follows from tensor/functions.def, tensor/creation.def and nn/functions.def, the tables of all functions.
+"""Writes what follows from tensor/functions.def, tensor/creation.def, nn/functions.def and linalg/functions.def, the tables
+of all functions.
 
     scripts/make_functions.py          writes the files that are not as the table says
     scripts/make_functions.py --check  names them, and functions that no test calls, and fails
 
-Written are tensor/ops.h, tensor/methods.cpp, the methods in tensor/tensor.h, python/src/functions_of_*.cpp and
-functions_in_place.cpp, tests/tensor/function_table.inc and docs/functions.md.
+Written are tensor/ops.h, tensor/methods.cpp, the methods in tensor/tensor.h, python/src/functions_of_*.cpp, tests/tensor/function_table.inc
+and docs/functions.md.
 """
 
 import pathlib
@@ -17,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = "tenon/tensor/functions.def"
 CREATION = "tenon/tensor/creation.def"
 LAYERS = "tenon/nn/functions.def"
+LINALG = "tenon/linalg/functions.def"
 NOTE = f"Written by scripts/make_functions.py from {TABLE}; do not edit."
 
 # Types of the table: how C++ takes them, how the lambdas of Python's bindings do, and what a call passes on.
@@ -31,13 +33,14 @@ PASSED = {"Tensor?": "{}.value_or(Tensor())", "Operand?": "std::move({})", "Tens
 OF_CALLS = {"Device": "const Device&", "Size1": "Size1", "Size2": "const nn::Size2&", "Size3": "const nn::Size3&", "Size1?": "std::optional<Size1>",
              "Size2?": "const std::optional<nn::Size2>&", "Size3?": "const std::optional<nn::Size3>&", "Padding1": "const nn::Padding&",
              "Padding2": "const nn::Padding&", "Padding3": "const nn::Padding3&", "Reduction": "nn::Reduction",
-             "Object": "const py::object&", "bool?": "std::optional<bool>", "Number?": "std::optional<Number>"}
+             "Object": "const py::object&", "bool?": "std::optional<bool>", "Number?": "std::optional<Number>",
+            "Dims?": "const std::optional<Dims>&", "Order": "const GivenOrder&", "Order?": "const std::optional<GivenOrder>&"}
 PYTHON.update(OF_CALLS)
 CPP.update(OF_CALLS)
 # Several arguments of Python, and what the expression reads in their place.
 OPTIONS = {"Options": ("dtype: DType? = None, device: Device = None, requires_grad: bool = False", "options_of(dtype, device, requires_grad)"),
            "Like": ("dtype: DType? = None, device: Object = None, requires_grad: bool = False", "like(x, dtype, device, requires_grad)")}
-KINDS = {"function": "kFunction", "method": "kMethod", "functional": "kFunctional", "init": "kInit"}
+KINDS = {"function": "kFunction", "method": "kMethod", "functional": "kFunctional", "init": "kInit", "linalg": "kLinalg"}
 RESULTS = {"Tensor": "Tensor", "Pair": "std::pair<Tensor, Tensor>", "Tensors": "std::vector<Tensor>", "bool": "bool", "Unique": "Unique"}
 
 
@@ -141,7 +144,7 @@ class Call:
 
     def called(self):
         """The functions of C++ that it calls."""
-        return re.findall(r"\bnn::(?:init::)?(\w+)\(", self.expression) or [self.name] * (self.module == "function")
+        return re.findall(r"\b(?:nn|linalg)::(?:init::)?(\w+)\(", self.expression) or [self.name] * (self.module == "function")
 
     def body(self):
         names = [argument.name for argument in self.arguments]
@@ -153,6 +156,8 @@ class Call:
             text = re.sub(r"\breduction\b", "reduced(size_average, reduce, reduction)", text)
         if self.module == "init" and self.result == "Tensor":
             return f"{text}; return Same();"
+        if self.module == "linalg":
+            return f"return computed([&] {{ return {text}; }});"
         return f"return {text};"
 
     def binding(self):
@@ -300,39 +305,32 @@ def quoted(text):
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-def defined(name, signature, arguments, body, help_text, kind):
+def defined(name, signature, arguments, body, help_text, kind, define="define"):
     """The row of a binding: a line, as in the table."""
-    return f"  define<{quoted(name)}, {quoted(signature)}, []({arguments}) {{ {body} }}>({quoted(help_text)}, {kind});"
+    return f"  {define}<{quoted(name)}, {quoted(signature)}, []({arguments}) {{ {body} }}>({quoted(help_text)}, {kind});"
 
 
-def bindings(functions, title, noted, in_place):
-    lines = [f"// {NOTE}", "//", f"// {title}", "", '#include "computed.h"', '#include "functions.h"', "", "namespace tenon::python {", "",
-             f"void {noted}() {{"]
+def bindings(functions):
+    lines = []
     for row in functions:
-        is_alone = "s" in row.forms
-        if "h" in row.forms or (not (is_alone or "i" in row.forms) if in_place else is_alone):
+        if "h" in row.forms:
             continue
-        name = row.name + ("_" if in_place and not is_alone else "")
-        kinds = ("const Tensor&" if not in_place else "Tensor", row)
-        inside = ", ".join(f"{kinds[0] if in_place and i == 0 else argument.python_type()} {argument.name}" for i, argument in enumerate(row.arguments))
+        inside = ", ".join(f"{argument.python_type() if i or 's' not in row.forms else 'Tensor'} {argument.name}" for i, argument in enumerate(row.arguments))
         passed = [argument.passed() for argument in row.arguments]
-        if in_place:
-            call = f"{row.arguments[0].name}.{name}({', '.join(passed[1:])})"
-        elif "f" in row.forms:
-            call = f"tenon::{name}({', '.join(passed)})"
-        else:
-            call = f"{row.arguments[0].name}.{name}({', '.join(passed[1:])})"
-        body = f"return computed([&] {{ return {call}; }});" if "w" in row.forms else f"{call}; return Same();" if in_place else f"return {call};"
+        call = f"tenon::{row.name}({', '.join(passed)})" if "f" in row.forms else f"{row.arguments[0].name}.{row.name}({', '.join(passed[1:])})"
+        body = f"return computed([&] {{ return {call}; }});" if "w" in row.forms else f"{call}; return Same();" if "s" in row.forms else f"return {call};"
         signature = ", ".join(argument.python_name() for argument in row.arguments)
-        help_text = f"{row.name} in place." if in_place and not is_alone else row.help + ("\n\n" + "\n".join(row.examples) if row.examples else "")
-        kind = "kMethod" if in_place or "f" not in row.forms else "kFunction" if "m" not in row.forms else "kBoth"
-        lines.append(defined(name, signature, inside, body, help_text, kind))
+        help_text = row.help + ("\n\n" + "\n".join(row.examples) if row.examples else "")
+        kind = "kMethod" if "f" not in row.forms else "kFunction" if "m" not in row.forms else "kBoth"
+        lines.append(defined(row.name, signature, inside, body, help_text, kind, "define_also_in_place" if "i" in row.forms else "define"))
     # The table is data: its lines are as long as they are.
-    return "// clang-format off\n".join(["\n".join(lines[:4]) + "\n", "\n".join(lines[4:] + ["}", "", "}  // namespace tenon::python", ""])])
+    return "\n".join([f"// {NOTE}", "//", "// Functions and methods of Python.", "", '#include "computed.h"', '#include "functions.h"', "",
+                      "namespace tenon::python {", "", "// clang-format off", "void note_functions() {", *lines, "}", "",
+                      "}  // namespace tenon::python", ""])
 
 
 def call_bindings(functions, table, title, noted, header):
-    lines = [f"// {NOTE.replace(TABLE, table)}", "//", f"// {title}", "", '#include "functions.h"', f'#include "{header}"', "",
+    lines = [f"// {NOTE.replace(TABLE, table)}", "//", f"// {title}", "", '#include "computed.h"', '#include "functions.h"', f'#include "{header}"', "",
              "namespace tenon::python {", "", "// clang-format off", f"void {noted}() {{"]
     for function in functions:
         lines.append(function.binding())
@@ -355,7 +353,7 @@ def escaped(text):
     return re.sub(r"(?<!\\)\|", r"\\|", text)
 
 
-def docs(functions, creation, layers):
+def docs(functions, creation, layers, linalg):
     lines = ["# Functions of tensors", "", f"<!-- {NOTE} -->", "",
              "Names, arguments and defaults are the same in C++ and Python. An argument without a type is a tensor; an operand is a tensor or",
              "a number; `?` marks what may be left out; dims are a list of sizes or dims, axes one dim, several or none. The second column says",
@@ -375,10 +373,14 @@ def docs(functions, creation, layers):
     for section, rows in by_section([row for row in layers if not row.name.startswith("_")]):
         lines += ["", f"## {section}", "", "| function | what it gives |", "| --- | --- |"]
         lines += [f"| `{escaped(row.signature())}` | {escaped(row.help)} |" for row in rows]
+    lines += ["", "# Linear algebra", "", "What `tenon.linalg` has, and C++ in `tenon::linalg`. Matrices are the last two dims; where there are more, they are batches."]
+    for section, rows in by_section(linalg):
+        lines += ["", f"## {section}", "", "| function | what it gives |", "| --- | --- |"]
+        lines += [f"| `{escaped(row.signature())}` | {escaped(row.help)} |" for row in rows]
     return "\n".join(lines + [""])
 
 
-def written(functions, creation, layers):
+def written(functions, creation, layers, linalg):
     """Every file that follows from the table, by its path."""
     header = (ROOT / "tenon/tensor/tensor.h").read_text()
     begin, end = "  // ---- begin of the methods of functions.def", "  // ---- end of the methods of functions.def"
@@ -389,25 +391,25 @@ def written(functions, creation, layers):
         "tenon/tensor/ops.h": ops_header(functions),
         "tenon/tensor/tensor.h": head + begin + first_line + "\n" + methods_declared(functions) + end + tail,
         "tenon/tensor/methods.cpp": methods_source(functions),
-        "python/src/functions_of_tensors.cpp": bindings(functions, "Functions and methods of Python.", "note_functions", False),
-        "python/src/functions_in_place.cpp": bindings(functions, "Methods of Python that change their tensor.", "note_in_place", True),
+        "python/src/functions_of_tensors.cpp": bindings(functions),
         "python/src/functions_of_creation.cpp": call_bindings(creation, CREATION, "Functions and methods that make tensors.", "note_creation", "creation.h"),
         "python/src/functions_of_layers.cpp": call_bindings(layers, LAYERS, "Functions of nn.functional and nn.init.", "note_layers", "layer_arguments.h"),
+        "python/src/functions_of_linalg.cpp": call_bindings(linalg, LINALG, "Functions of tenon.linalg.", "note_linalg", "linalg.h"),
         "tests/tensor/function_table.inc": test_table(functions),
-        "docs/functions.md": docs(functions, creation, layers),
+        "docs/functions.md": docs(functions, creation, layers, linalg),
     }
 
 
 def untested(functions):
     """Functions that no test of C++ calls by name. Those of one tensor are walked by function_table.inc as well."""
-    text = "".join(path.read_text() for folder in ("ops", "tensor", "nn", "exec", "plan", "grad") for path in sorted((ROOT / "tests" / folder).glob("*.cpp")))
+    text = "".join(path.read_text() for folder in ("ops", "tensor", "nn", "exec", "plan", "grad", "linalg") for path in sorted((ROOT / "tests" / folder).glob("*.cpp")))
     return sorted({name for row in functions if not row.alias_of for name in row.called() if not re.search(rf"\b{name}\(", text)})
 
 
 def main():
-    functions, creation, layers = read_table(), read_calls(CREATION), read_calls(LAYERS)
-    stale = []
-    for path, text in written(functions, creation, layers).items():
+    functions, creation, layers, linalg = read_table(), read_calls(CREATION), read_calls(LAYERS), read_calls(LINALG)
+    rows, stale = functions + creation + layers + linalg, []
+    for path, text in written(functions, creation, layers, linalg).items():
         file = ROOT / path
         if file.exists() and file.read_text() == text:
             continue
@@ -419,9 +421,9 @@ def main():
         return 0
     for path in stale:
         print(f"{path} is not what the tables say; run scripts/make_functions.py")
-    for name in (missing := untested(functions + creation + layers)):
-        print(f"{name}() is called by no test in tests/ops, tensor, nn, exec, plan or grad")
-    print(f"{len(functions) + len(creation) + len(layers)} rows, {len(stale)} stale files, {len(missing)} functions without a test")
+    for name in (missing := untested(rows)):
+        print(f"{name}() is called by no test in tests/ops, tensor, nn, exec, plan, grad or linalg")
+    print(f"{len(rows)} rows, {len(stale)} stale files, {len(missing)} functions without a test")
     return 1 if stale or missing else 0
 
 

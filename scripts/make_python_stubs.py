@@ -337,6 +337,8 @@ def stubs():
         if name == "models":
             text += "from .nn import Module as Module, ModuleOfCpp as ModuleOfCpp\nfrom .text import Tokenizer as Tokenizer\n"
             text += "from . import Generator as Generator\n"
+        if name == "linalg":
+            text += "from . import Error as Error\n"
         if name == "autograd":
             text += "from . import Captured as Captured\nfunctional: Any\n"
         text += "\n" + module_stub(public(module), name)

@@ -3,7 +3,6 @@
 
 #include <cstring>
 
-#include "dlpack.h"
 #include "elements.h"
 #include "functions.h"
 #include "types.h"
@@ -83,132 +82,6 @@ Tensor copied(const Py_buffer& view, const Format& format, const Options& option
   return options.dtype ? made.to(*options.dtype) : made;
 }
 
-// ---- memory with strides as a view of memory without ----
-
-struct Strided {
-  Dims shape, strides;  // in elements
-};
-
-// The dims from the largest stride to the smallest; of sizes of 1 the stride says nothing.
-Dims by_stride(const Strided& array) {
-  Dims order = ir::iota_dims(array.shape.size());
-  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
-    const auto stride = [&](int64_t i) {
-      return array.shape[static_cast<size_t>(i)] == 1 ? INT64_MAX : array.strides[static_cast<size_t>(i)];
-    };
-    return stride(a) > stride(b);
-  });
-  return order;
-}
-
-/// How one dim of an array runs through memory: memory is rows of `unit` elements, and the dim takes every `step`-th of
-/// them from `first` on.
-struct Run {
-  int64_t unit, first, step, size;
-};
-
-// Smallest first.
-std::vector<int64_t> divisors_of(int64_t number) {
-  std::vector<int64_t> small, large;
-  for (int64_t i = 1; i <= number / i; ++i) {
-    if (number % i != 0) continue;
-    small.push_back(i);
-    if (i != number / i) large.push_back(number / i);
-  }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
-}
-
-// Finds runs for the dims from `at` on, from the outside in, inside of a block of `block` elements, `offset` of which
-// come before the array. A unit is a divisor of the stride that holds all that lies further inside.
-bool find_runs(const Dims& sizes, const Dims& strides, size_t at, int64_t block, int64_t offset,
-               std::vector<Run>& runs) {
-  if (at == sizes.size()) return true;
-  int64_t inside = 1;
-  for (size_t i = at + 1; i < sizes.size(); ++i) inside += (sizes[i] - 1) * strides[i];
-  for (const int64_t unit : divisors_of(strides[at])) {
-    if (at > 0 && block % unit != 0) continue;
-    const int64_t first = offset / unit, step = strides[at] / unit;
-    if (offset % unit + inside > unit || first + (sizes[at] - 1) * step >= block / unit) continue;
-    runs.push_back({unit, first, step, sizes[at]});
-    if (find_runs(sizes, strides, at + 1, unit, offset % unit, runs)) return true;
-    runs.pop_back();
-  }
-  return false;
-}
-
-/// An array, `offset` elements behind the begin of `flat`, as slices and permutations of it; nothing where they cannot
-/// express it.
-std::optional<Tensor> view_of(const Tensor& flat, int64_t offset, const Strided& array) {
-  const Dims order = by_stride(array);
-  Dims sizes, strides;  // from the outside in, without those of size 1
-  for (const int64_t i : order) {
-    if (array.shape[static_cast<size_t>(i)] == 1) continue;
-    sizes.push_back(array.shape[static_cast<size_t>(i)]);
-    strides.push_back(array.strides[static_cast<size_t>(i)]);
-    if (strides.back() == 0) return {};
-  }
-  std::vector<Run> runs;
-  if (!find_runs(sizes, strides, 0, flat.numel(), offset, runs)) return {};
-  Tensor view = flat;
-  int64_t rest = offset;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    const Run& run = runs[i];
-    const auto dim = static_cast<int64_t>(i);
-    const int64_t rows = view.size(dim) / run.unit;
-    view = view.slice(dim, 0, rows * run.unit).unflatten(dim, {rows, run.unit});
-    view = view.slice(dim, run.first, run.first + (run.size - 1) * run.step + 1, run.step);
-    rest -= run.first * run.unit;
-  }
-  view = view.select(static_cast<int64_t>(runs.size()), rest);
-  Dims shape;  // with those of size 1 again
-  for (const int64_t i : order) shape.push_back(array.shape[static_cast<size_t>(i)]);
-  return view.reshape(shape).permute(ir::inverse_permutation(order));
-}
-
-bool is_dense(const Strided& array) {
-  int64_t expected = 1;
-  for (size_t i = array.shape.size(); i-- > 0;) {
-    if (array.shape[i] != 1 && array.strides[i] != expected) return false;
-    expected *= array.shape[i];
-  }
-  return true;
-}
-
-/// A tensor over memory of an array: `first` is its first element, and all memory that belongs to it is
-/// [begin, end).
-Tensor over(std::byte* first, std::byte* begin, std::byte* end, const std::shared_ptr<const void>& owner,
-            const Strided& array, DType dtype) {
-  const Options options(dtype, Device("cpu"));
-  if (ir::count(array.shape) == 0) return zeros(array.shape, options);
-  if (is_dense(array)) return over_shared_memory(first, owner, array.shape, options);
-  const auto size = static_cast<int64_t>(size_of(dtype));
-  const int64_t offset = (first - begin) / size;
-  if ((first - begin) % size == 0) {
-    const Tensor flat = over_shared_memory(begin, owner, {(end - begin) / size}, options);
-    if (const auto view = view_of(flat, offset, array)) return *view;
-  }
-  throw_value_error(
-      "the strides of the array are not those of slices of a contiguous one; share "
-      "numpy.ascontiguousarray(a)");
-}
-
-// The memory of the array that an array is a part of: a slice a[:, 2:] needs the rows around it to be seen as a slice.
-std::pair<std::byte*, std::byte*> memory_around(PyObject* object, const Py_buffer& view, std::byte* low,
-                                                std::byte* high) {
-  py::object base = py::reinterpret_borrow<py::object>(object);
-  for (int depth = 0; depth < 8; ++depth) {
-    const py::object next = py::getattr(base, "base", py::none());
-    if (next.is_none() || !PyObject_CheckBuffer(next.ptr())) break;
-    base = next;
-    const Buffer whole(base.ptr());
-    if (!PyBuffer_IsContiguous(&whole.view, 'A') || whole.view.itemsize != view.itemsize) continue;
-    auto* begin = static_cast<std::byte*>(whole.view.buf);
-    if (begin <= low && begin + whole.view.len >= high) return {begin, begin + whole.view.len};
-  }
-  return {low, high};
-}
-
 Tensor from_numpy(const py::object& array) {
   if (is_tensor(array.ptr()) || !PyObject_CheckBuffer(array.ptr()))
     throw_type_error("a numpy array is needed, not " + type_name_of(array.ptr()));
@@ -221,22 +94,22 @@ Tensor from_numpy(const py::object& array) {
   }
   if (view.readonly)
     throw_value_error("the array is read-only, and tensors may be written; share a copy of it, with a.copy()");
-  Strided strided;
-  std::byte* first = static_cast<std::byte*>(view.buf);
-  std::byte* high = first + view.itemsize;
+  Dims strides;  // in elements
   for (int i = 0; i < view.ndim; ++i) {
     if (view.strides[i] < 0 && view.shape[i] > 1)
       throw_value_error("the array has negative strides; share a copy of it, with a.copy()");
     if (view.strides[i] % view.itemsize != 0)
       throw_value_error("the strides of the array are no whole elements; share a copy of it, with a.copy()");
-    strided.shape.push_back(view.shape[i]);
-    strided.strides.push_back(view.strides[i] / view.itemsize);
-    if (view.shape[i] > 1) high += (view.shape[i] - 1) * view.strides[i];
+    strides.push_back(view.strides[i] / view.itemsize);
   }
-  const auto [begin, end] =
-      is_dense(strided) || view.len == 0 ? std::pair(first, high) : memory_around(array.ptr(), view, first, high);
+  const Dims shape = shape_of(view);
+  const Options options(*format.dtype, Device("cpu"));
+  if (view.len == 0) return zeros(shape, options);
+  auto* first = static_cast<std::byte*>(view.buf);
   buffer.reset();
-  return over(first, begin, end, keep(array), strided, *format.dtype);
+  if (const auto made = over_strided_memory(first, keep(array), shape, strides, options)) return *made;
+  throw_value_error(
+      "the strides of the array are not those of slices of a contiguous one; share numpy.ascontiguousarray(a)");
 }
 
 // ---- lists ----
@@ -309,7 +182,7 @@ bool is_array(PyObject* object) {
 }
 
 namespace {
-Tensor from_dlpack(const py::object& source);
+Tensor of_dlpack(const py::object& source);
 }
 
 bool is_foreign_tensor(PyObject* object) {
@@ -334,7 +207,7 @@ Tensor tensor_of_object(PyObject* object, std::optional<DType> dtype, std::optio
   if (is_foreign_tensor(object)) {
     py::object source = py::reinterpret_borrow<py::object>(object);
     if (py::hasattr(source, "detach")) source = source.attr("detach")();
-    const Tensor copy = from_dlpack(source).clone();
+    const Tensor copy = of_dlpack(source).clone();
     wait({copy});  // the other library may write its memory
     return copy.to(device.value_or(copy.device()), dtype.value_or(copy.dtype()));
   }
@@ -441,128 +314,46 @@ void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Shown*>(vie
 
 namespace {
 
-struct Exported {
-  DLManagedTensor managed;
-  SharedMemory memory;
-  std::vector<int64_t> shape, strides;
-};
+constexpr const char* kCapsule = "dltensor";
+constexpr int64_t kHostOfDlpack = 1;  // kDLCPU
 
-DLDataType dl_type(DType dtype) {
-  const auto bits = static_cast<uint8_t>(size_of(dtype) * 8);
-  switch (dtype) {
-    case DType::bf16: return {kDLBfloat, bits, 1};
-    case DType::u8: return {kDLUInt, bits, 1};
-    case DType::boolean: return {kDLBool, bits, 1};
-    case DType::i32:
-    case DType::i64: return {kDLInt, bits, 1};
-    default: return {kDLFloat, bits, 1};
-  }
-}
-
-std::optional<DType> dtype_of(const DLDataType& type) {
-  for (const DType dtype : kAllDTypes) {
-    const DLDataType known = dl_type(dtype);
-    if (known.code == type.code && known.bits == type.bits && type.lanes == 1) return dtype;
-  }
-  return {};
-}
-
-py::object to_dlpack(const Tensor& x) {
-  auto made = std::make_unique<Exported>();
-  const Shown shown = on_host(x);
-  made->memory = shown.memory;
-  for (size_t i = 0; i < shown.shape.size(); ++i) {
-    made->shape.push_back(shown.shape[i]);
-    made->strides.push_back(shown.strides[i] / static_cast<int64_t>(size_of(x.dtype())));
-  }
-  DLTensor& tensor = made->managed.dl_tensor;
-  tensor = {made->memory.address,
-            {kDLCPU, 0},
-            static_cast<int32_t>(made->shape.size()),
-            dl_type(x.dtype()),
-            made->shape.data(),
-            made->strides.data(),
-            0};
-  made->managed.manager_ctx = made.get();
-  made->managed.deleter = [](DLManagedTensor* managed) { delete static_cast<Exported*>(managed->manager_ctx); };
-  PyObject* capsule = PyCapsule_New(&made->managed, "dltensor", [](PyObject* unused) {
-    if (!PyCapsule_IsValid(unused, "dltensor")) return;  // somebody took it
-    auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(unused, "dltensor"));
-    managed->deleter(managed);
+py::object dlpack_of(const Tensor& x) {
+  static_cast<void>(on_host(x));  // computed, while others run
+  PyObject* capsule = PyCapsule_New(to_dlpack(x), kCapsule, [](PyObject* unused) {
+    if (!PyCapsule_IsValid(unused, kCapsule)) return;  // somebody took it
+    release_dlpack(static_cast<DLManagedTensor*>(PyCapsule_GetPointer(unused, kCapsule)));
   });
   if (!capsule) throw py::error_already_set();
-  made.release();
   return py::reinterpret_steal<py::object>(capsule);
 }
 
-constexpr int64_t kMostBytes = int64_t{1} << 47;  // more than a process can address
-constexpr int32_t kMostDims = 64;                 // numpy's, and more than anybody's
-
-// Shape and strides of a capsule, which anybody may have made.
-Strided strided_of(const DLTensor& tensor) {
-  if (tensor.ndim < 0 || tensor.ndim > kMostDims)
-    throw_value_error(fmt::format("a tensor has 0 to {} dims, the DLPack capsule has {}", kMostDims, tensor.ndim));
-  if (tensor.ndim > 0 && !tensor.shape) throw_value_error("the DLPack capsule has no shape");
-  Strided array;
-  for (int32_t i = 0; i < tensor.ndim; ++i) array.shape.push_back(tensor.shape[i]);
-  if (!ir::checked_count(array.shape))
-    throw_value_error(fmt::format("no tensor has the shape {} of the DLPack capsule", ir::to_string(array.shape)));
-  if (!tensor.strides) {
-    array.strides = ir::row_major_strides(array.shape);
-    return array;
-  }
-  for (int32_t i = 0; i < tensor.ndim; ++i) {
-    array.strides.push_back(tensor.strides[i]);
-    if (tensor.strides[i] < 0 && tensor.shape[i] > 1) throw_value_error("the tensor has negative strides; copy it");
-  }
-  return array;
+void require_host(const py::object& source) {
+  if (!py::hasattr(source, "__dlpack_device__")) return;
+  const py::tuple where = source.attr("__dlpack_device__")();
+  if (py::cast<int64_t>(where[0]) != kHostOfDlpack)
+    throw_type_error("only tensors in the memory of the host are shared; move it to the cpu first");
 }
 
-// How many elements of memory lie from the first one to the last one.
-int64_t reach_of(const Strided& array) {
-  if (ir::count(array.shape) == 0) return 0;
-  int64_t reach = 1;
-  for (size_t i = 0; i < array.shape.size(); ++i) {
-    int64_t distance = 0;
-    if (array.shape[i] == 1) continue;
-    if (__builtin_mul_overflow(array.shape[i] - 1, array.strides[i], &distance) ||
-        __builtin_add_overflow(reach, distance, &reach) || reach > ir::kMostElements)
-      throw_value_error("the strides of the DLPack capsule reach beyond all memory");
-  }
-  return reach;
-}
-
-Tensor from_dlpack(const py::object& source) {
+Tensor of_dlpack(const py::object& source) {
   py::object capsule = source;
   if (!PyCapsule_CheckExact(source.ptr())) {
     if (!py::hasattr(source, "__dlpack__"))
       throw_type_error("an object with __dlpack__ is needed, not " + type_name_of(source.ptr()));
-    if (is_array(source.ptr())) return from_numpy(source);  // which says more of the memory around it
+    if (is_array(source.ptr())) return from_numpy(source);
+    require_host(source);
     capsule = source.attr("__dlpack__")();
     if (!PyCapsule_CheckExact(capsule.ptr()))
       throw_type_error(fmt::format("__dlpack__() of {} gives no capsule, but {}", type_name_of(source.ptr()),
                                    type_name_of(capsule.ptr())));
   }
-  if (!PyCapsule_IsValid(capsule.ptr(), "dltensor")) throw_value_error("the DLPack capsule was used already");
-  auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
-  const DLTensor& tensor = managed->dl_tensor;
-  if (tensor.device.device_type != kDLCPU)
-    throw_type_error("only tensors in the memory of the host are shared; move it to the cpu first");
-  const auto dtype = dtype_of(tensor.dtype);
-  if (!dtype)
-    throw_type_error(
-        fmt::format("Tenon has no dtype for DLPack's type {} of {} bits", tensor.dtype.code, tensor.dtype.bits));
-  const Strided array = strided_of(tensor);
-  const int64_t bytes = reach_of(array) * static_cast<int64_t>(size_of(*dtype));
-  if (bytes > 0 && !tensor.data) throw_value_error("the DLPack capsule has elements, and no memory");
-  if (bytes > kMostBytes || tensor.byte_offset > static_cast<uint64_t>(kMostBytes))
-    throw_value_error("the strides of the DLPack capsule reach beyond all memory");
+  if (!PyCapsule_IsValid(capsule.ptr(), kCapsule)) throw_value_error("the DLPack capsule was used already");
+  auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kCapsule));
   PyCapsule_SetName(capsule.ptr(), "used_dltensor");
-  const std::shared_ptr<DLManagedTensor> owner(managed, [](DLManagedTensor* kept) {
-    if (kept->deleter) kept->deleter(kept);
-  });
-  auto* first = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
-  return over(first, first, first + bytes, owner, array, *dtype);
+  try {
+    return from_dlpack(managed);
+  } catch (const Error& error) {
+    throw_value_error(error.what());
+  }
 }
 
 }  // namespace
@@ -572,20 +363,26 @@ void note_arrays() {
       "A tensor over the memory of a numpy array; nothing is copied.\n\n>>> import numpy, tenon\n"
       ">>> a = numpy.zeros(2, numpy.float32)\n>>> x = tenon.from_numpy(a)\n>>> a[0] = 5\n>>> x\ntensor([5., 0.])",
       kFunction);
-  define<"from_dlpack", "source", [](const py::object& source) { return from_dlpack(source); }>(
+  define<"from_dlpack", "source", [](const py::object& source) { return of_dlpack(source); }>(
       "A tensor over the memory of another library's tensor, by DLPack; nothing is copied.", kFunction);
   define<"__dlpack__", "x, stream=None, max_version=None, dl_device=None, copy=None",
          [](const Tensor& x, const py::object&, const py::object&, const py::object&, const py::object&) {
-           return to_dlpack(x);
+           return dlpack_of(x);
          }>("The tensor for other libraries.", kMethod);
   define<"__dlpack_device__", "x", [](const Tensor& x) -> py::object {
     if (x.device().name() != "cpu") throw_type_error("only tensors on the cpu are shared; call cpu() first");
-    return py::make_tuple(static_cast<int>(kDLCPU), 0);
+    return py::make_tuple(kHostOfDlpack, 0);
   }>("Where it lies, for other libraries.", kMethod);
-  define<"numpy", "x", [](const Tensor& x) -> py::object {
-    const py::object object = py::reinterpret_steal<py::object>(wrap_new(x));
-    return py::module_::import("numpy").attr("asarray")(py::memoryview(object));
-  }>("A numpy array over the memory of the tensor; nothing is copied.", kMethod);
+  define<"numpy", "x, force=False",
+         [](const Tensor& given, bool force) -> py::object {
+           Tensor x = force ? given.detach().to(Device("cpu")) : given;
+           if (force && x.dtype() == DType::bf16) x = x.to(DType::f32);
+           const py::object object = py::reinterpret_steal<py::object>(wrap_new(x));
+           return py::module_::import("numpy").attr("asarray")(py::memoryview(object));
+         }>(
+      "A numpy array over the memory of the tensor, which is not copied; force: of whatever tensor, copied where it "
+      "has to be.",
+      kMethod);
   define<"__array__", "x, dtype=None, copy=None", [](const Tensor& x, const py::object& dtype, const py::object&) {
     const py::object object = py::reinterpret_steal<py::object>(wrap_new(x));
     py::object array = py::module_::import("numpy").attr("asarray")(py::memoryview(object));

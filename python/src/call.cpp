@@ -37,6 +37,8 @@ constexpr std::pair<const char*, const char*> kOtherNames[] = {{"axis", "dim"},
                                                                {"input", "values"},
                                                                {"input", "probabilities"},
                                                                {"input", "weights"},
+                                                               {"from", "low"},
+                                                               {"to", "high"},
                                                                {"self", "x"},
                                                                {"other", "b"},
                                                                {"exponent", "b"},
@@ -149,9 +151,10 @@ void rethrow_naming(const py::builtin_exception& error, const char* function, co
   constexpr std::string_view kNeeded = " is needed, not ";
   const std::string text = error.what();
   const size_t at = text.find(kNeeded);
-  const std::string message = at == text.npos ? fmt::format("{}(): {}: {}", function, argument, text)
-                                           : fmt::format("{}() needs {} for '{}', not {}", function, text.substr(0, at),
-                                                         argument, text.substr(at + kNeeded.size()));
+  const std::string message = at == text.npos
+                                  ? fmt::format("{}(): {}: {}", function, argument, text)
+                                  : fmt::format("{}() needs {} for '{}', not {}", function, text.substr(0, at),
+                                                argument, text.substr(at + kNeeded.size()));
   if (dynamic_cast<const py::type_error*>(&error)) throw_type_error(message);
   if (dynamic_cast<const py::value_error*>(&error)) throw_value_error(message);
   throw;  // as an index error
@@ -223,6 +226,14 @@ std::vector<PyMethodDef> method_table(Kind kind) {
   }
   table.push_back({nullptr, nullptr, 0, nullptr});
   return table;
+}
+
+py::module_ functions_below(py::module_& m, const char* name, Kind kind) {
+  py::module_ made = m.def_submodule(name);
+  static std::deque<std::vector<PyMethodDef>> tables;  // Python looks at them as long as it runs
+  tables.push_back(method_table(kind));
+  if (PyModule_AddFunctions(made.ptr(), tables.back().data()) != 0) throw py::error_already_set();
+  return made;
 }
 
 py::list stubs(Kind kind) {

@@ -21,6 +21,14 @@ struct Text {
   char chars[N];
   constexpr Text(const char (&text)[N]) { std::copy_n(text, N, chars); }  // NOLINT: literals convert
 };
+/// "abs_" of "abs".
+template <size_t N>
+constexpr Text<N + 1> with_underscore(const Text<N>& name) {
+  char chars[N + 1] = {};
+  std::copy_n(name.chars, N - 1, chars);
+  chars[N - 1] = '_';
+  return chars;
+}
 
 /// The parameters of a function, made of its signature when it is called first.
 class Parameters {
@@ -128,6 +136,15 @@ PyObject* as_method(PyObject* self, PyObject* const* args, Py_ssize_t count, PyO
   return invoke<F, kName, kSignature>(self, args, count, keywords);
 }
 
+/// The function that writes what `F` makes of its first argument into that.
+template <auto F, Text kName, typename R, typename First, typename... Rest>
+constexpr auto in_place_of(R (*)(First, Rest...)) {
+  return [](Tensor x, Rest... rest) {
+    write_in_place(kName.chars, x, [&](const Tensor& before) { return F(before, std::forward<Rest>(rest)...); });
+    return Same();
+  };
+}
+
 template <typename Arguments, size_t... I>
 std::vector<const char*> type_names(std::index_sequence<I...>) {
   return {Convert<std::tuple_element_t<I, Arguments>>::type...};
@@ -146,7 +163,7 @@ constexpr const char* result_name() {
 }  // namespace detail
 
 /// Where a function is found.
-enum Kind : unsigned { kFunction = 1, kMethod = 2, kBoth = 3, kFunctional = 4, kInit = 8 };
+enum Kind : unsigned { kFunction = 1, kMethod = 2, kBoth = 3, kFunctional = 4, kInit = 8, kLinalg = 16 };
 
 /// Notes a function for prepare_tensor_type() and add_functions(). `types` and `result` are those of the stubs.
 void note_function(Kind kind, const char* name, const char* signature, const char* doc,
@@ -164,6 +181,15 @@ void define(const char* doc, Kind kind = kBoth) {
       reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(&detail::as_method<F, kName, kSignature>)),
       detail::type_names<Arguments>(std::make_index_sequence<std::tuple_size_v<Arguments>>()),
       detail::result_name<typename Shape::Result>());
+}
+
+/// The same, and the method in place: abs_() beside abs().
+template <Text kName, Text kSignature, auto F>
+void define_also_in_place(const char* doc, Kind kind = kBoth) {
+  constexpr auto kInPlaceName = with_underscore(kName);
+  const std::string doc_in_place = std::string(kName.chars) + " in place.";
+  define<kName, kSignature, F>(doc, kind);
+  define<kInPlaceName, kSignature, detail::in_place_of<F, kInPlaceName>(+F)>(doc_in_place.c_str(), kMethod);
 }
 
 }  // namespace tenon::python

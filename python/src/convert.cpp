@@ -119,6 +119,8 @@ void set_python_error() {
     set_error(index_error_type(), error);
   } catch (const base::ZeroDivision& error) {
     set_error(zero_division_type(), error);
+  } catch (const linalg::LinAlgError& error) {
+    set_error(lin_alg_error_type(), error);
   } catch (const device::Lost& error) {
     set_error(lost_error_type(), error);
   } catch (const device::OutOfMemory& error) {

@@ -41,6 +41,8 @@ inline bool is_tensor(PyObject* object) {
 inline Tensor& tensor_in(PyObject* object) { return reinterpret_cast<PyTensor*>(object)->tensor; }
 /// A new object for a tensor that no object holds: the result of an op. None for an undefined one.
 PyObject* wrap_new(Tensor tensor);
+/// A new object of a class of tensors, Parameter say.
+PyObject* wrap_as(PyTypeObject* type, Tensor tensor);
 /// The object of a tensor that may have one already, a parameter say.
 PyObject* wrap(const Tensor& tensor);
 /// From now on wrap() gives this object for its tensor.
@@ -270,11 +272,13 @@ struct Convert<Generator*> {
 };
 template <typename T>
 requires std::same_as<T, std::optional<int64_t>> || std::same_as<T, std::optional<double>> ||
-         std::same_as<T, std::optional<bool>> || std::same_as<T, std::optional<Number>>
+    std::same_as<T, std::optional<bool>> || std::same_as<T, std::optional<Number>> ||
+    std::same_as<T, std::optional<Dims>>
 struct Convert<T> {
   static constexpr const char* type = std::same_as<T, std::optional<double>>   ? "float | None"
                                       : std::same_as<T, std::optional<bool>>   ? "bool | None"
                                       : std::same_as<T, std::optional<Number>> ? "Number | None"
+                                      : std::same_as<T, std::optional<Dims>>   ? "Sequence[int] | int | None"
                                                                                : "int | None";
   static T from(PyObject* object) {
     if (object == Py_None) return {};
@@ -295,6 +299,11 @@ inline PyObject* to_python(int64_t value) { return PyLong_FromLongLong(value); }
 inline PyObject* to_python(double value) { return PyFloat_FromDouble(value); }
 PyObject* to_python(std::pair<Tensor, Tensor> pair);  // (values, indices)
 PyObject* to_python(const std::vector<Tensor>& tensors);
+PyObject* to_python(linalg::SignAndLog found);  // those of linalg have names as well
+PyObject* to_python(linalg::Qr found);
+PyObject* to_python(linalg::Svd found);
+PyObject* to_python(linalg::Eigen found);
+PyObject* to_python(linalg::LeastSquares found);
 inline PyObject* to_python(py::object object) { return object.release().ptr(); }
 
 }  // namespace tenon::python

@@ -34,6 +34,10 @@ Tensor finished(Tensor made, bool requires_grad) {
   return made;
 }
 
+std::pair<int64_t, int64_t> limits(int64_t low, const py::object& high) {
+  return high.is_none() ? std::pair<int64_t, int64_t>(0, low) : std::pair(low, integer_of(high.ptr(), "an integer"));
+}
+
 }  // namespace
 
 Tensor tensor_like(const py::object& data, const Options& options) {
@@ -59,15 +63,23 @@ void note_creation_by_hand() {
       "A tensor of numbers, lists or an array, which are copied.\n\n>>> import tenon\n"
       ">>> tenon.tensor([[1, 2], [3, 4]])\ntensor([[1, 2],\n        [3, 4]])",
       kFunction);
-  define<"randint", "low, high=None, size=(), dtype=None, device=None, generator=None",
-         [](int64_t low, const py::object& high, const py::object& size, std::optional<DType> dtype,
-            const Device& device, Generator* generator) {
-           const Options options = options_of(dtype ? dtype : DType::i64, device);
-           if (high.is_none() || !is_integer(high.ptr()))  // randint(10, (2, 3))
-             return randint(0, low, high.is_none() ? dims_of(size.ptr(), "sizes") : dims_of(high.ptr(), "sizes"),
-                            options, generator);
-           return randint(low, integer_of(high.ptr(), "an integer"), dims_of(size.ptr(), "sizes"), options, generator);
-         }>("Random integers from low to below high.", kFunction);
+  define<"randint", "low=0, high=None, size=None, dtype=None, device=None, generator=None, requires_grad=False",
+         [](int64_t low, py::object high, py::object size, std::optional<DType> dtype, const Device& device,
+            Generator* generator, bool) {
+           if (size.is_none() && (PyTuple_Check(high.ptr()) || PyList_Check(high.ptr())))  // randint(10, (2, 3))
+             size = std::exchange(high, py::none());
+           if (size.is_none()) throw_type_error("randint() lacks its argument 'size'");
+           const auto [first, end] = limits(low, high);
+           return randint(first, end, dims_of(size.ptr(), "sizes"), options_of(dtype ? dtype : DType::i64, device),
+                          generator);
+         }>("Random integers from low to below high; of one number, from 0 to below it.", kFunction);
+  define<"randint_like", "x, low=0, high=None, dtype=None, device=None, requires_grad=False",
+         [](const Tensor& x, int64_t low, const py::object& high, std::optional<DType> dtype, const py::object& device,
+            bool requires_grad) {
+           const auto [first, end] = limits(low, high);
+           return finished(randint(first, end, x.shape(), like(x, dtype, device, false)), requires_grad);
+         }>("Random integers from low to below high, or from 0 to below low, in the shape and dtype of another tensor.",
+            kFunction);
   // Gradients and evaluation.
   define<"backward", "x, gradient=None, retain_graph=False, create_graph=False",
          [](Tensor x, const std::optional<Tensor>& gradient, bool retain, bool create) -> py::object {

@@ -1,10 +1,6 @@
 // Datasets, transforms and loaders. A dataset of Python's is a class with __len__ and __getitem__.
 
 #include <algorithm>
-#include <atomic>
-#include <deque>
-#include <mutex>
-#include <set>
 
 #include "functions.h"
 
@@ -21,18 +17,6 @@ py::object tuple_of(const Sample& sample) {
   for (int64_t i = 0; i < sample.size(); ++i) PyTuple_SET_ITEM(tuple.ptr(), i, wrap_new(sample[i]));
   return tuple;
 }
-
-/// As a dict by the names of its tensors, or as a tuple.
-py::object object_of(const Sample& sample, bool as_dict) {
-  if (!as_dict) return tuple_of(sample);
-  py::dict dict;
-  for (const data::Field& one : sample.fields())
-    dict[py::str(one.name)] = py::reinterpret_steal<py::object>(wrap_new(one.value));
-  return dict;
-}
-
-/// Whether what Python gave last was a dict: then batches are dicts, too.
-using GivesDicts = std::shared_ptr<std::atomic<bool>>;
 
 Sample sample_of(const py::object& object) {
   const auto tensor = [](py::handle one) {
@@ -67,35 +51,9 @@ class Callback {
 
 // ---- exceptions of the user's ----
 
-// The library tells what a dataset throws as one line of its own. What Python has raised stays what it is,
-// KeyboardInterrupt and SystemExit above all: it waits here under a number, which stands at the end of the text that
-// the library quotes.
-constexpr char kMark = '\x1f';
-
-struct Raised {
-  uint64_t number;
-  py::error_already_set error;
-};
-struct AllRaised {
-  std::mutex mutex;
-  std::deque<Raised> waiting;
-  uint64_t count = 0;
-};
-AllRaised& all_raised() {
-  static auto* all = new AllRaised;
-  return *all;
-}
-
-/// What Python raised, with a text that finds it again.
-class Numbered : public py::error_already_set {
- public:
-  Numbered(const py::error_already_set& error, const std::string& text, uint64_t number)
-      : py::error_already_set(error), text_(fmt::format("{}{}{}", text, kMark, number)) {}
-  const char* what() const noexcept override { return text_.c_str(); }
-
- private:
-  std::string text_;
-};
+// The library reports what a dataset throws as one line of its own. What Python has raised stays what it is,
+// KeyboardInterrupt and SystemExit above all: it waits here for the call that makes the batch, on the same thread.
+thread_local PyObject* raised = nullptr;
 
 /// Calls the user's code; the caller holds Python's lock.
 template <typename F>
@@ -103,45 +61,22 @@ auto of_the_user(F&& f) {
   try {
     return f();
   } catch (const py::error_already_set& error) {
-    constexpr size_t kMost = 64;  // those that nobody has asked for are forgotten
-    AllRaised& all = all_raised();
-    const std::string text = error.what();
-    std::optional<Raised> forgotten;  // while the mutex is held, no code of Python's may run
-    const std::lock_guard lock(all.mutex);
-    if (all.waiting.size() == kMost) {
-      forgotten.emplace(std::move(all.waiting.front()));
-      all.waiting.pop_front();
-    }
-    all.waiting.push_back({++all.count, error});
-    throw Numbered(error, text, all.count);
+    PyObject* const value = Py_NewRef(error.value().ptr());
+    if (error.trace()) PyException_SetTraceback(value, error.trace().ptr());
+    PyObject* const before = std::exchange(raised, value);
+    Py_XDECREF(before);
+    throw;
   }
 }
 
 /// Throws what Python has raised in the place of the library's text of it, with a note of where that was.
-[[noreturn]] void throw_raised(const Error& told) {
-  const std::string text = told.what();
-  const size_t mark = text.rfind(kMark);
-  if (mark == std::string::npos) throw Error(told);
-  const uint64_t number = std::stoull(text.substr(mark + 1));
-  std::optional<Raised> found;
-  {
-    AllRaised& all = all_raised();
-    const std::lock_guard lock(all.mutex);
-    const auto place =
-        std::find_if(all.waiting.begin(), all.waiting.end(), [&](const Raised& one) { return one.number == number; });
-    if (place != all.waiting.end()) {
-      found.emplace(*place);
-      all.waiting.erase(place);
-    }
-  }
-  if (!found) throw Error(text.substr(0, mark));
-  std::string quoted = std::string(": ") + found->error.what();
-  std::ranges::replace_if(
-      quoted, [](char c) { return c == '\n' || c == '\r'; }, ' ');  // as the loader quotes it
-  const py::object value = found->error.value();
-  if (const size_t at = text.find(quoted); at != std::string::npos && py::hasattr(value, "add_note"))
-    value.attr("add_note")(text.substr(0, at));
-  throw py::error_already_set(found->error);
+[[noreturn]] void throw_raised(const Error& reported) {
+  const auto value = py::reinterpret_steal<py::object>(std::exchange(raised, nullptr));
+  if (!value) throw Error(reported);
+  const std::string text = reported.what();
+  if (py::hasattr(value, "add_note")) value.attr("add_note")(text.substr(0, text.find(": ")));
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(value.ptr())), value.ptr());
+  throw py::error_already_set();
 }
 
 /// A dataset that a class of Python's is.
@@ -152,18 +87,13 @@ class PythonDataset : public Dataset {
   int64_t size() const override { return size_; }
   Sample get(int64_t i) const override {
     const Callback callback;
-    return of_the_user([&] {
-      const py::object sample = py::reinterpret_borrow<py::object>(object_.get())[py::int_(i)];
-      *gives_dicts_ = PyDict_Check(sample.ptr());
-      return callback.returned(sample_of(sample));
-    });
+    return of_the_user(
+        [&] { return callback.returned(sample_of(py::reinterpret_borrow<py::object>(object_.get())[py::int_(i)])); });
   }
-  const GivesDicts& gives_dicts() const { return gives_dicts_; }
 
  private:
   std::shared_ptr<PyObject> object_;
   int64_t size_;
-  GivesDicts gives_dicts_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 std::shared_ptr<Dataset> dataset_of(const py::object& object) {
@@ -180,163 +110,34 @@ data::LastBatch last_of(const std::string& name) {
   throw_value_error("there is no way '" + name + "' to treat the last batch; there are 'keep', 'drop' and 'pad'");
 }
 
-/// A loader of the library's as Python holds it. Its workers call datasets of Python's: whoever waits for their end
-/// must not keep Python's lock, and they must end before Python does.
-/// Sample i is i: the order of samples that Python makes, however many there are.
-class Positions final : public Dataset {
+/// So many samples of Python's: their order alone is the library's.
+class Counted final : public Dataset {
  public:
-  explicit Positions(int64_t count) : count_(count) {}
-
+  explicit Counted(int64_t count) : count_(count) {}
   int64_t size() const override { return count_; }
   Sample get(int64_t i) const override { return {from_vector(std::vector<int64_t>{i}, {})}; }
-  std::optional<Sample> stacked(std::span<const int64_t> indices, Device device) const override {
-    const std::vector<int64_t> all(indices.begin(), indices.end());
-    const auto count = static_cast<int64_t>(all.size());
-    return Sample{from_vector(all, {count}, Options(device))};
-  }
 
  private:
   int64_t count_;
 };
 
-class OpenLoader {
- public:
-  OpenLoader(const std::shared_ptr<Dataset>& dataset, const data::DataLoaderOptions& options)
-      : loader_(std::make_unique<data::DataLoader>(dataset, options)) {
-    all().insert(this);
-  }
-  ~OpenLoader() {
-    all().erase(this);
-    close();
-  }
-  OpenLoader(const OpenLoader&) = delete;
-  OpenLoader& operator=(const OpenLoader&) = delete;
-
-  data::DataLoader& operator*() const {
-    if (!loader_) base::fail("data_loader", "the program is ending, and its loaders are closed");
-    return *loader_;
-  }
-  data::DataLoader* operator->() const { return &**this; }
-
-  /// Threads that iterate over one loader take its batches one after the other.
-  std::unique_lock<std::recursive_mutex> lock() const { return base::lock_out_of_turn(mutex_); }
-
-  static void close_all() {
-    const std::set<OpenLoader*> now = all();
-    for (OpenLoader* one : now) {
-      if (!all().contains(one)) continue;  // gone, while another thread had its turn
-      one->close();
-    }
-  }
-
- private:
-  static std::set<OpenLoader*>& all() {
-    static auto* loaders = new std::set<OpenLoader*>;
-    return *loaders;
-  }
-  void close() {
-    const auto alone = lock();
-    const ReleasedAside others_run;
-    loader_.reset();
-  }
-
-  mutable std::recursive_mutex mutex_;
-  std::unique_ptr<data::DataLoader> loader_;
-};
-
-/// With the loader's lock. Its workers need their turns while this thread waits for them.
-Sample next_of(OpenLoader& loader, bool has_workers) {
-  data::DataLoader& open = *loader;
+/// With `aside` other threads have their turns: those of workers, which touch no tensor that Python has.
+py::object batch_at(const data::DataLoader& loader, const data::DataLoaderState& state, bool aside) {
+  Sample batch;
+  Py_CLEAR(raised);
   try {
-    if (has_workers) {
+    if (aside) {
       const ReleasedAside others_run;
-      return open.next();
+      batch = loader.batch(state);
+    } else {
+      const Released others_run;
+      batch = loader.batch(state);
     }
-    const Released others_run;
-    return open.next();
-  } catch (const Error& told) {
-    throw_raised(told);
+  } catch (const Error& reported) {
+    throw_raised(reported);
   }
+  return tuple_of(batch);
 }
-
-/// One pass over the batches of an epoch, or over what is left of it.
-struct Batches {
-  std::shared_ptr<OpenLoader> loader;
-  GivesDicts gives_dicts;
-  bool has_workers;
-  int64_t epoch;
-  bool is_over = false;
-};
-
-/// tenon.data.DataLoader. Every iter() is a pass of its own, as in PyTorch; epoch, state and next() are those of the
-/// last one.
-class PythonLoader {
- public:
-  PythonLoader(const py::object& object, const std::shared_ptr<Dataset>& dataset,
-               const data::DataLoaderOptions& options, GivesDicts gives_dicts)
-      : object_(object), dataset_(dataset), options_(options), last_(made()), gives_dicts_(std::move(gives_dicts)) {}
-
-  const py::object& dataset() const { return object_; }
-  const data::DataLoaderOptions& options() const { return options_; }
-  bool gives_dicts() const { return *gives_dicts_; }
-
-  /// A pass over the next epoch; the first goes on where next() or restore() has left the loader.
-  Batches pass() {
-    const auto [loader, alone] = locked_last();
-    if (is_under_way()) {
-      last_ = made();
-      (*last_)->set_epoch(begun_ + 1);
-    }
-    is_in_use_ = true;
-    begun_ = (*last_)->epoch();
-    return {last_, gives_dicts_, has_workers(), begun_};
-  }
-  void set_epoch(int64_t epoch) {
-    change_last([&](data::DataLoader& last) { last.set_epoch(epoch); });
-  }
-  void restore(const data::DataLoaderState& state) {
-    change_last([&](data::DataLoader& last) { last.restore(state); });
-  }
-  bool has_workers() const { return options_.workers > 0; }
-  /// The loader of the last pass, and its lock: a thread that iterates changes it without Python's.
-  struct LockedLoader {
-    std::shared_ptr<OpenLoader> loader;
-    std::unique_lock<std::recursive_mutex> lock;
-  };
-  LockedLoader locked_last() const {
-    for (;;) {
-      LockedLoader now{last_, last_->lock()};
-      if (now.loader == last_) return now;  // else another thread has begun a pass meanwhile
-    }
-  }
-
- private:
-  template <typename Change>
-  void change_last(Change&& change) {
-    const auto [before, alone] = locked_last();
-    if (is_under_way()) last_ = made();
-    is_in_use_ = false;
-    const std::shared_ptr<OpenLoader> last = last_;
-    const auto also_alone = last->lock();
-    data::DataLoader& open = **last;
-    const ReleasedAside others_run;  // workers come to an end
-    change(open);
-  }
-  /// Whether the last pass is not at its end; with its lock.
-  bool is_under_way() const {
-    const data::DataLoaderState at = (*last_)->state();
-    return is_in_use_ && (at.batch != 0 || at.epoch == begun_);
-  }
-  std::shared_ptr<OpenLoader> made() const { return std::make_shared<OpenLoader>(dataset_, options_); }
-
-  py::object object_;
-  std::shared_ptr<Dataset> dataset_;
-  data::DataLoaderOptions options_;
-  std::shared_ptr<OpenLoader> last_;
-  GivesDicts gives_dicts_;
-  bool is_in_use_ = false;  // a pass goes over the last one
-  int64_t begun_ = 0;       // its epoch
-};
 
 py::object sample_at(const Dataset& dataset, int64_t i) {
   const int64_t at = i < 0 ? i + dataset.size() : i;
@@ -372,8 +173,6 @@ void bind_datasets(py::module_& m) {
       .def(py::init([](const py::args& tensors) { return std::make_shared<data::TensorDataset>(sample_of(tensors)); }))
       .def("__getitem__", &samples_at)
       .def_property_readonly("tensors", [](const data::TensorDataset& self) { return tuple_of(self.tensors()); });
-  py::class_<Positions, Dataset, std::shared_ptr<Positions>>(m, "_Positions", "0, 1, 2, ... without the memory.")
-      .def(py::init<int64_t>());
   py::class_<data::Subset, Dataset, std::shared_ptr<data::Subset>>(m, "Subset", "Some samples of a dataset.")
       .def(py::init([](const py::object& of, const std::vector<int64_t>& indices) {
              return std::make_shared<data::Subset>(dataset_of(of), indices);
@@ -394,19 +193,15 @@ void bind_datasets(py::module_& m) {
       .def_property_readonly("classes", &data::ImageFolder::classes);
   py::class_<data::MappedDataset, Dataset, std::shared_ptr<data::MappedDataset>>(
       m, "MappedDataset", "Samples that go through a transform.");
-  m.def(
-      "random_split",
-      [](const py::object& dataset, const py::list& parts, uint64_t seed, const Generator* generator) {
-        if (generator) seed = generator->seed();
-        const data::SharedDataset shared(dataset_of(dataset));
-        const bool are_counts = !parts.empty() && is_integer(py::object(parts[0]).ptr());
-        py::list subsets;
-        for (data::Subset& one : are_counts ? data::random_split(shared, py::cast<std::vector<int64_t>>(parts), seed)
-                                            : data::random_split(shared, py::cast<std::vector<double>>(parts), seed))
-          subsets.append(py::cast(std::make_shared<data::Subset>(std::move(one))));
-        return subsets;
-      },
-      "dataset"_a, "lengths"_a, "seed"_a = 0, "generator"_a = py::none(), "Shuffles a dataset and deals it out.");
+  m.def("_split", [](int64_t count, const py::list& parts, uint64_t seed) {
+    const data::SharedDataset all(std::make_shared<Counted>(count));
+    const bool are_counts = !parts.empty() && is_integer(py::object(parts[0]).ptr());
+    std::vector<std::vector<int64_t>> split;
+    for (const data::Subset& one : are_counts ? data::random_split(all, py::cast<std::vector<int64_t>>(parts), seed)
+                                              : data::random_split(all, py::cast<std::vector<double>>(parts), seed))
+      split.push_back(one.indices());
+    return split;
+  });
   m.def(
       "mnist",
       [](const std::filesystem::path& folder, bool train) {
@@ -436,70 +231,36 @@ void bind_datasets(py::module_& m) {
 }
 
 void bind_loaders(py::module_& m) {
-  py::class_<Batches>(m, "_Batches")
-      .def("__iter__", [](py::object self) { return self; })
-      .def("__next__", [](Batches& self) {
-        const auto alone = self.loader->lock();
-        if (self.is_over || (*self.loader)->epoch() != self.epoch) throw py::stop_iteration();
-        const Sample next = next_of(*self.loader, self.has_workers);
-        py::object batch = object_of(next, *self.gives_dicts);
-        self.is_over = (*self.loader)->epoch() != self.epoch;
-        return batch;
-      });
-  py::class_<PythonLoader>(m, "DataLoader", "The batches of a dataset, epoch after epoch.")
-      .def(py::init([](const py::object& dataset, int64_t batch_size, bool shuffle, int workers,
-                       const py::object& collate, bool drop_last, uint64_t seed, const std::string& last, int prefetch,
-                       const py::object& device, bool, bool) {
-             data::DataLoaderOptions options{batch_size, shuffle,  seed,
-                                             workers,    prefetch, drop_last ? data::LastBatch::kDrop : last_of(last)};
-             options.device = Convert<Device>::from(device.ptr());
-             const std::shared_ptr<Dataset> source = dataset_of(dataset);
-             const auto* of_python = dynamic_cast<const PythonDataset*>(source.get());
-             GivesDicts gives_dicts = of_python ? of_python->gives_dicts() : std::make_shared<std::atomic<bool>>(false);
-             if (!collate.is_none()) {
-               const GivesDicts samples_are = gives_dicts, batches_are = std::make_shared<std::atomic<bool>>(false);
-               options.collate = [function = keep(collate), samples_are, batches_are](std::vector<Sample> samples) {
-                 const Callback callback;
-                 return of_the_user([&] {
-                   py::list list;
-                   for (const Sample& one : samples) list.append(object_of(one, *samples_are));
-                   const py::object batch = py::reinterpret_borrow<py::object>(function.get())(list);
-                   *batches_are = PyDict_Check(batch.ptr());
-                   return callback.returned(sample_of(batch));
-                 });
-               };
-               gives_dicts = batches_are;
-             }
-             return std::make_unique<PythonLoader>(dataset, source, options, std::move(gives_dicts));
+  using data::DataLoader, data::DataLoaderState;
+  py::class_<DataLoaderState>(m, "_State")
+      .def_readonly("epoch", &DataLoaderState::epoch)
+      .def_readonly("batch", &DataLoaderState::batch)
+      .def("json", [](const DataLoaderState& self) { return to_json(self); });
+  py::class_<DataLoader>(m, "_Order",
+                         "Which samples are in which batch; of the library's datasets the batches as well.")
+      .def(py::init([](const py::object& of, int64_t batch_size, bool shuffle, uint64_t seed, int workers, int prefetch,
+                       const std::string& last, const Device& device) {
+             const data::SharedDataset dataset =
+                 is_integer(of.ptr()) ? std::make_shared<Counted>(integer_of(of.ptr(), "a size")) : dataset_of(of);
+             return std::make_unique<DataLoader>(
+                 dataset,
+                 data::DataLoaderOptions{batch_size, shuffle, seed, workers, prefetch, last_of(last), {}, device});
            }),
-           "dataset"_a, "batch_size"_a = 1, "shuffle"_a = false, "num_workers"_a = 0, "collate_fn"_a = py::none(),
-           "drop_last"_a = false, "seed"_a = 0, "last"_a = "keep", "prefetch"_a = 2, "device"_a = py::none(),
-           "pin_memory"_a = false, "persistent_workers"_a = false)
-      .def("__iter__", &PythonLoader::pass, "A pass over the batches of the next epoch.")
-      .def("__len__", [](const PythonLoader& self) { return (*self.locked_last().loader)->size(); })
-      .def_property_readonly("dataset", &PythonLoader::dataset)
-      .def_property_readonly("batch_size", [](const PythonLoader& self) { return self.options().batch_size; })
-      .def_property_readonly("num_workers", [](const PythonLoader& self) { return self.options().workers; })
-      .def_property_readonly("drop_last",
-                             [](const PythonLoader& self) { return self.options().last == data::LastBatch::kDrop; })
-      .def(
-          "next",
-          [](PythonLoader& self) {
-            const auto [last, alone] = self.locked_last();
-            const Sample next = next_of(*last, self.has_workers());
-            return object_of(next, self.gives_dicts());
-          },
-          "The next batch of the last pass; the first of the next epoch follows the last of this one.")
-      .def_property_readonly("epoch", [](const PythonLoader& self) { return (*self.locked_last().loader)->epoch(); })
-      .def("set_epoch", &PythonLoader::set_epoch, "epoch"_a, "The next pass is over this epoch.")
-      .def(
-          "state", [](const PythonLoader& self) { return to_json((*self.locked_last().loader)->state()); },
-          "Where the last pass stands, as JSON.")
-      .def(
-          "restore",
-          [](PythonLoader& self, const std::string& state) { self.restore(data::data_loader_state_from_json(state)); },
-          "state"_a, "The next pass goes on where a state was taken.");
-  py::module_::import("atexit").attr("register")(py::cpp_function([] { OpenLoader::close_all(); }));
+           "dataset"_a, "batch_size"_a, "shuffle"_a, "seed"_a, "workers"_a, "prefetch"_a, "last"_a, "device"_a)
+      .def("__len__", &DataLoader::size)
+      .def("begin",
+           [](DataLoader& self, int64_t epoch) {
+             self.set_epoch(epoch);
+             return self.state();
+           })
+      .def("restored",
+           [](DataLoader& self, const std::string& state) {
+             self.restore(data::data_loader_state_from_json(state));
+             return self.state();
+           })
+      .def("after", &DataLoader::after)
+      .def("indices", &DataLoader::indices)
+      .def("batch", &batch_at);
   py::class_<data::Loader>(m, "TokenLoader", "Endless batches of windows of tokens, and what follows each token.")
       .def(py::init([](const py::object& tokens, int64_t batch, int64_t length, const std::string& order,
                        uint64_t seed) {

@@ -8,16 +8,20 @@ namespace tenon::python {
 
 // Notes of functions, before the type and the module are made.
 void note_functions();
-void note_in_place();
 void note_by_hand();
 void note_creation();
 void note_creation_by_hand();
 void note_layers();
 void note_arrays();
+void note_linalg();
+void note_positions();
+void note_members();
 
 /// The table of all that was noted, for the type or for the module; whoever takes it keeps it.
 std::vector<PyMethodDef> method_table(Kind kind);
 py::list stubs(Kind kind);
+/// A module inside of another, with the functions of a kind.
+py::module_ functions_below(py::module_& m, const char* name, Kind kind);
 
 /// Makes tenon.Tensor.
 void prepare_tensor_type(py::module_& m);

@@ -2,24 +2,11 @@
 
 #include "computed.h"
 #include "functions.h"
+#include "spread.h"
 #include "types.h"
 
 namespace tenon::python {
 namespace {
-
-/// What variances are asked for by: PyTorch's older calls say std(False) or std(dim, unbiased=False).
-struct Spread {
-  Axes dim;
-  double correction;
-  Spread(const py::object& given, const py::object& degrees, const py::object& unbiased)
-      : correction(degrees.is_none() ? 1 : Convert<double>::from(degrees.ptr())) {
-    if (PyBool_Check(given.ptr()))
-      correction = given.ptr() == Py_True ? 1 : 0;
-    else
-      dim = Convert<Axes>::from(given.ptr());
-    if (!unbiased.is_none()) correction = Convert<bool>::from(unbiased.ptr()) ? 1 : 0;
-  }
-};
 
 double power_of(const py::object& p) {
   if (p.is_none()) return 2;
@@ -85,50 +72,71 @@ std::vector<Tensor> spacings_of(const py::object& given, const Tensor& x, size_t
   return spacings;
 }
 
+template <typename T>
+py::object object_of(T result) {
+  return py::reinterpret_steal<py::object>(to_python(std::move(result)));
+}
+
+/// What is one tensor of all elements, and values and indices along a dim.
+template <auto F>
+py::object of_all_or_along(const Tensor& x, const py::object& dim, bool keepdim) {
+  return dim.is_none() ? object_of(F(x)) : object_of(F(x, integer_of(dim.ptr(), "a dim"), keepdim));
+}
+
+/// Where elements are not 0, one tensor for each dim; those of a single number are those of a vector of one.
+py::object positions_of(const Tensor& x) {
+  return object_of(computed([&] { return nonzero(x.dim() == 0 ? x.reshape({1}) : x).unbind(1); }));
+}
+
 Tensor squeezed(const Tensor& x, const py::object& dim) {
   return dim.is_none() ? x.squeeze() : x.squeeze(dims_of(dim.ptr(), "a dim or a list of dims"));
+}
+
+/// Of one limit, from 0 on; of two, None as the second stands for all that the dtype has.
+Same draw_integers(Tensor x, const py::object& limits, std::optional<int64_t> low, std::optional<int64_t> high,
+                   Generator* generator) {
+  if (!PyTuple_Check(limits.ptr())) {
+    high = integer_of(limits.ptr(), "an integer");
+  } else if (const auto both = py::reinterpret_borrow<py::tuple>(limits); !both.empty()) {
+    if (both.size() > 2) throw_type_error("random_() takes 'from' and 'to', and a generator");
+    low = Convert<std::optional<int64_t>>::from(py::object(both[0]).ptr());
+    high = Convert<std::optional<int64_t>>::from(py::object(both[1]).ptr());
+  }
+  x.random_(low.value_or(0), high, generator);
+  return {};
 }
 
 }  // namespace
 
 void note_by_hand() {
-  define<"where", "condition, a, b", [](const Tensor& condition, const Operand& a, const Operand& b) {
-    return where(condition, a, b);
-  }>("a where the condition holds, else b.", kFunction);
+  define<"where", "condition, input=None, other=None",
+         [](const Tensor& condition, std::optional<Operand> input, std::optional<Operand> other) -> py::object {
+           if (!input && !other) return positions_of(condition);
+           if (!input || !other) throw_type_error("where() takes a condition alone, or a condition and two values");
+           return object_of(where(condition, *input, *other));
+         }>(
+      "input where the condition holds, else other; with a condition alone, the positions where it holds, one tensor "
+      "for "
+      "each dim.",
+      kFunction);
   define<"where", "x, condition, other", [](const Tensor& x, const Tensor& condition, const Operand& other) {
     return x.where(condition, other);
   }>("This tensor where the condition holds, else the other.", kMethod);
   define<"max", "x, dim=None, keepdim=False, other=None",
-         [](const Tensor& x, const py::object& dim, bool keepdim, const std::optional<Tensor>& other) -> py::object {
-           if (other) return py::reinterpret_steal<py::object>(wrap_new(maximum(x, *other)));
-           if (dim.is_none()) return py::reinterpret_steal<py::object>(wrap_new(tenon::max(x)));
-           if (is_tensor(dim.ptr()))
-             return py::reinterpret_steal<py::object>(wrap_new(maximum(x, tensor_in(dim.ptr()))));
-           const int64_t along = integer_of(dim.ptr(), "a dim");
-           return py::reinterpret_steal<py::object>(to_python(tenon::max(x, along, keepdim)));
+         [](const Tensor& x, const py::object& dim, bool keepdim, const std::optional<Tensor>& other) {
+           if (other || is_tensor(dim.ptr())) return object_of(maximum(x, other ? *other : tensor_in(dim.ptr())));
+           return of_all_or_along<[](const auto&... a) { return tenon::max(a...); }>(x, dim, keepdim);
          }>("The largest element of all; with a dim, values and indices along it; with another tensor, as maximum.");
   define<"min", "x, dim=None, keepdim=False, other=None",
-         [](const Tensor& x, const py::object& dim, bool keepdim, const std::optional<Tensor>& other) -> py::object {
-           if (other) return py::reinterpret_steal<py::object>(wrap_new(minimum(x, *other)));
-           if (dim.is_none()) return py::reinterpret_steal<py::object>(wrap_new(tenon::min(x)));
-           if (is_tensor(dim.ptr()))
-             return py::reinterpret_steal<py::object>(wrap_new(minimum(x, tensor_in(dim.ptr()))));
-           const int64_t along = integer_of(dim.ptr(), "a dim");
-           return py::reinterpret_steal<py::object>(to_python(tenon::min(x, along, keepdim)));
+         [](const Tensor& x, const py::object& dim, bool keepdim, const std::optional<Tensor>& other) {
+           if (other || is_tensor(dim.ptr())) return object_of(minimum(x, other ? *other : tensor_in(dim.ptr())));
+           return of_all_or_along<[](const auto&... a) { return tenon::min(a...); }>(x, dim, keepdim);
          }>("The smallest element of all; with a dim, values and indices along it.");
-  define<"median", "x, dim=None, keepdim=False",
-         [](const Tensor& x, const py::object& dim, bool keepdim) -> py::object {
-           if (dim.is_none()) return py::reinterpret_steal<py::object>(wrap_new(tenon::median(x)));
-           if (is_tensor(dim.ptr())) throw_type_error("a dim is an integer");
-           const int64_t along = integer_of(dim.ptr(), "a dim");
-           return py::reinterpret_steal<py::object>(to_python(tenon::median(x, along, keepdim)));
-         }>("The middle element of all; with a dim, values and indices along it.");
+  define<"median", "x, dim=None, keepdim=False", of_all_or_along<[](const auto&... a) { return tenon::median(a...); }>>(
+      "The middle element of all; with a dim, values and indices along it.");
   define<"nanmedian", "x, dim=None, keepdim=False",
-         [](const Tensor& x, const py::object& dim, bool keepdim) -> py::object {
-           if (dim.is_none()) return py::reinterpret_steal<py::object>(wrap_new(tenon::nanmedian(x)));
-           const int64_t along = integer_of(dim.ptr(), "a dim");
-           return py::reinterpret_steal<py::object>(to_python(tenon::nanmedian(x, along, keepdim)));
-         }>("As median, of the elements that are not NaN.");
+         of_all_or_along<[](const auto&... a) { return tenon::nanmedian(a...); }>>(
+      "As median, of the elements that are not NaN.");
   define<"var", "x, dim=None, correction=1, keepdim=False, unbiased=None",
          [](const Tensor& x, const py::object& dim, const py::object& correction, bool keepdim,
             const py::object& unbiased) {
@@ -182,9 +190,7 @@ void note_by_hand() {
     return x.split(dims_of(sizes.ptr(), "a size or a list of sizes"), dim);
   }>("Parts of a size, or of several sizes, along a dim.");
   define<"nonzero", "x, as_tuple=False", [](const Tensor& x, bool as_tuple) -> py::object {
-    const bool as_vector = as_tuple && x.dim() == 0;  // the positions of a single number are those of a vector of one
-    const Tensor found = computed([&] { return nonzero(as_vector ? x.reshape({1}) : x); });
-    return py::reinterpret_steal<py::object>(as_tuple ? to_python(found.unbind(1)) : wrap_new(found));
+    return as_tuple ? positions_of(x) : object_of(computed([&] { return nonzero(x); }));
   }>("The positions of all elements that are not 0, one a row; as a tuple, one tensor for each dim.");
   define<"unique", "x, sorted=True, return_inverse=False, return_counts=False, dim=None",
          [](const Tensor& x, bool, bool with_inverse, bool with_counts, const py::object& dim) -> py::object {
@@ -242,7 +248,6 @@ void note_by_hand() {
     x.requires_grad_(false);
     return self;
   }>("Cuts it from its history.", kMethod);
-  define<"zero_", "x", [](Tensor x) { return x.zero_(); }>("zero in place.", kMethod);
   define<"copy_", "x, source", [](Tensor x, const Operand& source) { return x.copy_(source); }>(
       "Takes over the values of another tensor, of any dtype and device.", kMethod);
   define<"fill_", "x, value", [](Tensor x, Number value) { return x.fill_(value); }>("Sets all elements.", kMethod);
@@ -319,8 +324,20 @@ void note_by_hand() {
   define<"bfloat16", "x", [](const Tensor& x) { return x.to(DType::bf16); }>("As bfloat16.", kMethod);
   define<"int", "x", [](const Tensor& x) { return x.to(DType::i32); }>("As int32.", kMethod);
   define<"long", "x", [](const Tensor& x) { return x.to(DType::i64); }>("As int64.", kMethod);
+  define<"byte", "x", [](const Tensor& x) { return x.to(DType::u8); }>("As uint8.", kMethod);
   define<"bool", "x", [](const Tensor& x) { return x.to(DType::boolean); }>("As bool.", kMethod);
   define<"cpu", "x", [](const Tensor& x) { return x.to(Device("cpu")); }>("On the cpu.", kMethod);
+  define<"cuda", "x, device=None, non_blocking=False", [](const Tensor& x, const py::object& device, bool) {
+    return x.to(Convert<Device>::from((device.is_none() || is_integer(device.ptr()) ? py::str("cuda") : device).ptr()));
+  }>("On the device \"cuda\".", kMethod);
+  define<"pin_memory", "x", [](const Tensor&) { return Same(); }>("Taken and not needed.", kMethod);
+  define<"share_memory_", "x", [](const Tensor&) { return Same(); }>("Taken and not needed.", kMethod);
+  define<"is_pinned", "x, device=None", [](const Tensor&, const py::object&) { return false; }>("False.", kMethod);
+  define<"random_", "x, *limits=(), low=None, high=None, generator=None", draw_integers>(
+      "Draws new elements, integers from low to below high, which PyTorch calls from and to; of one limit from 0 on, "
+      "of "
+      "none all that the dtype tells apart.",
+      kMethod);
   define<"promote_types", "type1, type2", [](DType a, DType b) -> py::object { return dtype_object(promote(a, b)); }>(
       "The dtype that holds the values of both.", kFunction);
   define<"is_floating_point", "x", [](const Tensor& x) { return is_float(x.dtype()); }>(

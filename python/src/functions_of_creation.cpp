@@ -2,6 +2,7 @@
 //
 // Functions and methods that make tensors.
 
+#include "computed.h"
 #include "functions.h"
 #include "creation.h"
 

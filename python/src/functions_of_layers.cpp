@@ -2,6 +2,7 @@
 //
 // Functions of nn.functional and nn.init.
 
+#include "computed.h"
 #include "functions.h"
 #include "layer_arguments.h"
 

@@ -30,17 +30,22 @@ PYBIND11_MODULE(_tenon, m) {
   m.doc() = "Tenon's C++ library.";
   bind_types(m);
   note_functions();
-  note_in_place();
   note_by_hand();
   note_creation();
   note_creation_by_hand();
   note_layers();
   note_arrays();
+  note_linalg();
+  note_positions();
+  note_members();
   prepare_tensor_type(m);
   static std::vector<PyMethodDef> functions = method_table(kFunction);
   if (PyModule_AddFunctions(m.ptr(), functions.data()) != 0) throw py::error_already_set();
   m.def("_stubs", [](const std::string& kind) {
-    return stubs(kind == "method" ? kMethod : kind == "functional" ? kFunctional : kind == "init" ? kInit : kFunction);
+    static const std::map<std::string, Kind> kinds{
+        {"method", kMethod}, {"functional", kFunctional}, {"init", kInit}, {"linalg", kLinalg}};
+    const auto found = kinds.find(kind);
+    return stubs(found == kinds.end() ? kFunction : found->second);
   });
 
   bind_autograd(m);

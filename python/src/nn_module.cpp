@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "functions.h"
 #include "nn.h"
 
 namespace tenon::python {
@@ -16,7 +17,7 @@ namespace {
 using namespace py::literals;
 using nn::Module;
 
-PyObject* parameter_type = nullptr;
+PyTypeObject* parameter_type = nullptr;
 PyObject* inside_type = nullptr;  // of Python, of modules inside of models of C++
 
 /// Where tensors stand that Python has given a module.
@@ -96,30 +97,39 @@ class PythonLinear : public PythonModule, public nn::Adaptable {
   std::unique_ptr<nn::Lora> lora_;
 };
 
+std::shared_ptr<Module> made_module(const std::string& type, std::string_view kind) {
+  if (kind == "linear") return std::make_shared<PythonLinear>(type);
+  auto made = std::make_shared<PythonModule>(type);
+  if (kind == "list") ((*made).*(&Open::mark_as_list))();
+  return made;
+}
+
+/// Gives an object its module, as a constructor that pybind11 binds does.
+void put_into(PyObject* object, std::shared_ptr<Module> module) {
+  static const auto* info = py::detail::get_type_info(typeid(Module));
+  auto place = reinterpret_cast<py::detail::instance*>(object)->get_value_and_holder(info);
+  py::detail::initimpl::construct<py::class_<Module, std::shared_ptr<Module>>>(place, std::move(module), false);
+}
+
 /// Modules are there before their __init__ runs: whoever forgets to call it, or calls __new__, has a module. Models of
 /// C++ are made by their constructors.
 PyObject* new_module(PyTypeObject* type, PyObject* args, PyObject* keywords) {
   try {
-    auto* native = reinterpret_cast<PyTypeObject*>(py::type::of<Module>().ptr());
+    static auto* native = reinterpret_cast<PyTypeObject*>(py::type::of<Module>().ptr());
     auto made = py::reinterpret_steal<py::object>(native->tp_base->tp_new(type, args, keywords));
     if (!made) return nullptr;
-    const py::object kind = py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(type)).attr("_library_kind");
-    if (py::cast<std::string>(kind) != "cpp") {
-      const std::string name = py::cast<std::string>(py::handle(reinterpret_cast<PyObject*>(type)).attr("__name__"));
-      py::handle(reinterpret_cast<PyObject*>(native)).attr("__init__")(made, name, kind);
-    }
+    const auto kind =
+        py::reinterpret_steal<py::object>(PyObject_GetAttrString(reinterpret_cast<PyObject*>(type), "_library_kind"));
+    const char* text = kind ? PyUnicode_AsUTF8(kind.ptr()) : nullptr;
+    if (!text) return nullptr;
+    const std::string_view name = type->tp_name;
+    if (std::string_view(text) != "cpp")
+      put_into(made.ptr(), made_module(std::string(name.substr(name.rfind('.') + 1)), text));
     return made.release().ptr();
   } catch (...) {
     set_python_error();
     return nullptr;
   }
-}
-
-std::shared_ptr<Module> made_module(const std::string& type, const std::string& kind) {
-  if (kind == "linear") return std::make_shared<PythonLinear>(type);
-  auto made = std::make_shared<PythonModule>(type);
-  if (kind == "list") ((*made).*(&Open::mark_as_list))();
-  return made;
 }
 
 /// Models of C++ have theirs beside their attributes.
@@ -181,11 +191,6 @@ py::list named(const std::vector<nn::NamedTensor>& tensors, bool are_parameters)
   return list;
 }
 
-/// A module inside of a model, and the model.
-struct Inside {
-  std::shared_ptr<Module> module;
-};
-
 /// The object of a module: of one that Python has made, or of a model, there is one. One inside of a model gets one
 /// that its owner keeps, and that keeps the model.
 py::object object_of(const py::object& owner, Module& module) {
@@ -197,8 +202,7 @@ py::object object_of(const py::object& owner, Module& module) {
   const py::int_ key(reinterpret_cast<intptr_t>(&module));
   if (kept.contains(key)) return kept[key];
   py::object made = py::type::of<Module>().attr("__new__")(py::handle(inside_type));
-  const std::shared_ptr<Module> keeps_owner(py::cast<std::shared_ptr<Module>>(owner), &module);
-  py::type::of<Module>().attr("__init__")(made, Inside{keeps_owner});
+  put_into(made.ptr(), {py::cast<std::shared_ptr<Module>>(owner), &module});  // which keeps the model
   kept[key] = made;
   return made;
 }
@@ -323,6 +327,13 @@ int set_training(PyObject* self, PyObject* value, void*) {
   }
 }
 
+/// A function that changes a module and gives its object.
+template <auto F, typename... Arguments>
+py::object returning_self(py::object self, Arguments... arguments) {
+  (py::cast<Module&>(self).*F)(arguments...);
+  return self;
+}
+
 /// Gradients become zeros, where there are any.
 void zero_gradients(const std::vector<nn::NamedTensor>& parameters) {
   const NoGrad changing;
@@ -359,17 +370,48 @@ PyObject* call_module(PyObject* self, PyObject* args, PyObject* keywords) {
 py::object parameter_object(const Tensor& tensor) {
   py::object object = py::reinterpret_steal<py::object>(wrap(tensor));
   if (!parameter_type || Py_TYPE(object.ptr()) != tensor_type || !tensor.requires_grad()) return object;
-  object = py::reinterpret_steal<py::object>(
-      PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(parameter_type), Py_None, Py_None, nullptr));
-  if (!object) throw py::error_already_set();
-  tensor_in(object.ptr()) = tensor;
+  object = py::reinterpret_steal<py::object>(wrap_as(parameter_type, tensor));
   make_known(object.ptr());
   return object;
 }
 
+/// The object, where it is a module.
+const py::object& required_module(const py::object& object) {
+  if (!py::isinstance<Module>(object) || !is_made(object.ptr()))
+    throw_type_error("a module is needed, not " + type_name_of(object.ptr()));
+  return object;
+}
+
+/// What module.py calls for every attribute that is a tensor or a module.
+void note_members() {
+  define<"_set_parameter", "module, name, tensor",
+         [](const py::object& module, const std::string& name, const Tensor& tensor) -> py::object {
+           set_tensor(required_module(module), name, tensor, true, true);
+           return py::none();
+         }>("A parameter under a name.", kFunction);
+  define<"_set_buffer", "module, name, tensor, persistent",
+         [](const py::object& module, const std::string& name, const std::optional<Tensor>& tensor,
+            bool persistent) -> py::object {
+           set_tensor(required_module(module), name, tensor.value_or(Tensor()), false, persistent);
+           return py::none();
+         }>("A buffer under a name.", kFunction);
+  define<"_set_module", "module, name, child",
+         [](const py::object& module, const std::string& name, const py::object& child) -> py::object {
+           set_module(required_module(module), name, py::cast<std::shared_ptr<Module>>(required_module(child)));
+           return py::none();
+         }>("A module under a name.", kFunction);
+  define<"_remove_member", "module, name", [](const py::object& module, const std::string& name) -> py::object {
+    remove(required_module(module), name);
+    return py::none();
+  }>("Forgets what has a name.", kFunction);
+  define<"_as_parameter", "tensor", [](Tensor tensor) -> py::object {
+    tensor.requires_grad_();
+    return parameter_object(tensor);
+  }>("A tensor that nobody else has, as a parameter.", kFunction);
+}
+
 void bind_module(py::module_& m) {
   py::class_<Extras>(m, "_Extras");
-  py::class_<Inside>(m, "_Inside");
   static PyGetSetDef getters[] = {
       {"training", get_training, set_training, "Whether dropout and the like are on.", nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -379,14 +421,6 @@ void bind_module(py::module_& m) {
     type->ht_type.tp_getset = getters;
   });
   py::class_<Module, std::shared_ptr<Module>>(m, "_Module", calls)
-      .def(py::init(&made_module))
-      .def(py::init([](const Inside& inside) { return inside.module; }))
-      .def("_set_parameter", [](py::object self, const std::string& name,
-                                const Tensor& tensor) { set_tensor(self, name, tensor, true, true); })
-      .def("_set_buffer", [](py::object self, const std::string& name, const Tensor& tensor,
-                             bool persistent) { set_tensor(self, name, tensor, false, persistent); })
-      .def("_set_module", &set_module)
-      .def("_remove", [](py::object self, const std::string& name) { remove(self, name); })
       .def("_named_parameters", [](const Module& self) { return named(self.named_parameters(), true); })
       .def("_parameters",
            [](const Module& self) {
@@ -423,20 +457,9 @@ void bind_module(py::module_& m) {
           },
           "input"_a)
       .def("_named_children", &children_of)
-      .def(
-          "train",
-          [](py::object self, bool mode) {
-            py::cast<Module&>(self).train(mode);
-            return self;
-          },
-          "mode"_a = true, "Switches dropout and the like on, here and below.")
-      .def(
-          "eval",
-          [](py::object self) {
-            py::cast<Module&>(self).eval();
-            return self;
-          },
-          "Switches dropout and the like off.")
+      .def("train", returning_self<&Module::train, bool>, "mode"_a = true,
+           "Switches dropout and the like on, here and below.")
+      .def("eval", returning_self<&Module::eval>, "Switches dropout and the like off.")
       .def(
           "zero_grad",
           [](Module& self, bool set_to_none) {
@@ -446,27 +469,12 @@ void bind_module(py::module_& m) {
               zero_gradients(self.named_parameters());
           },
           "set_to_none"_a = true, "Lets go of all gradients, or with set_to_none=False makes them zeros.")
-      .def(
-          "requires_grad_",
-          [](py::object self, bool on) {
-            py::cast<Module&>(self).requires_grad_(on);
-            return self;
-          },
-          "requires_grad"_a = true, "Freezes all parameters, or thaws them.")
-      .def(
-          "freeze",
-          [](py::object self, const std::string& pattern) {
-            py::cast<Module&>(self).freeze(pattern);
-            return self;
-          },
-          "pattern"_a = "*", "Freezes the parameters whose dotted names match: * stands for any letters.")
-      .def(
-          "unfreeze",
-          [](py::object self, const std::string& pattern) {
-            py::cast<Module&>(self).unfreeze(pattern);
-            return self;
-          },
-          "pattern"_a = "*", "Thaws the parameters whose dotted names match.")
+      .def("requires_grad_", returning_self<&Module::requires_grad_, bool>, "requires_grad"_a = true,
+           "Freezes all parameters, or thaws them.")
+      .def("freeze", returning_self<&Module::freeze, std::string>, "pattern"_a = "*",
+           "Freezes the parameters whose dotted names match: * stands for any letters.")
+      .def("unfreeze", returning_self<&Module::unfreeze, std::string>, "pattern"_a = "*",
+           "Thaws the parameters whose dotted names match.")
       .def("_to",
            [](Module& self, const py::object& device, std::optional<DType> dtype) {
              if (!device.is_none() && dtype)
@@ -494,13 +502,10 @@ void bind_module(py::module_& m) {
       .def("count_parameters", &Module::count_parameters, "trainable"_a = false, "Elements of all parameters.")
       .def("set_name", &Module::set_name, "name"_a, "Names a module without a parent, for error messages.")
       .def_property_readonly("_type_name", &Module::type_name);
-  m.def("_set_parameter_type", [](py::object type) { parameter_type = type.release().ptr(); });
+  m.def("_set_parameter_type",
+        [](py::object type) { parameter_type = reinterpret_cast<PyTypeObject*>(type.release().ptr()); });
   m.def("_set_inside_type", [](py::object type) { inside_type = type.release().ptr(); });
   m.def("_set_hook_runner", [](py::object runner) { hook_runner = runner.release().ptr(); });
-  m.def("_as_parameter", [](Tensor tensor) {
-    tensor.requires_grad_();
-    return parameter_object(tensor);
-  });
   m.def("_make_known", [](py::object tensor) {
     Convert<Tensor>::from(tensor.ptr());
     make_known(tensor.ptr());

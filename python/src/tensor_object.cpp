@@ -36,14 +36,17 @@ PyObject* guarded(F&& f) {
 
 }  // namespace
 
-PyObject* wrap_new(Tensor tensor) {
-  if (!tensor.defined()) return Py_NewRef(Py_None);
-  PyObject* object = tensor_type->tp_alloc(tensor_type, 0);
+PyObject* wrap_as(PyTypeObject* type, Tensor tensor) {
+  PyObject* object = type->tp_alloc(type, 0);
   if (!object) throw py::error_already_set();
   new (&of(object)->tensor) Tensor(std::move(tensor));
   of(object)->weak_references = nullptr;
   of(object)->is_known = false;
   return object;
+}
+
+PyObject* wrap_new(Tensor tensor) {
+  return tensor.defined() ? wrap_as(tensor_type, std::move(tensor)) : Py_NewRef(Py_None);
 }
 
 PyObject* wrap(const Tensor& tensor) {
@@ -74,12 +77,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* keywords) {
       if (!PyArg_ParseTupleAndKeywords(args, keywords, "O", const_cast<char**>(names), &data)) return nullptr;
       tensor = is_tensor(data) ? tensor_in(data) : tensor_of_object(data).to(DType::f32);
     }
-    PyObject* object = type->tp_alloc(type, 0);
-    if (!object) return nullptr;
-    new (&of(object)->tensor) Tensor(std::move(tensor));
-    of(object)->weak_references = nullptr;
-    of(object)->is_known = false;
-    return object;
+    return wrap_as(type, std::move(tensor));
   });
 }
 
@@ -120,7 +118,6 @@ PyObject* in_place(PyObject* self, PyObject* other) {
 PyObject* power_in_place(PyObject* self, PyObject* other, PyObject*) {
   return in_place<[](Tensor& x, const Operand& y) { x.pow_(y); }>(self, other);
 }
-
 
 template <Tensor (*F)(const Tensor&)>
 PyObject* unary(PyObject* self) {
@@ -424,6 +421,9 @@ Tensor turned(const Tensor& x) {
   return x.permute(dims);
 }
 
+constexpr const char* kNever = "False: there are no such tensors.";
+PyObject* never(PyObject*, void*) { return Py_NewRef(Py_False); }
+
 PyGetSetDef attributes[] = {
     {"shape", get<[](const Tensor& x) { return shape_object(x.shape()).release().ptr(); }>, nullptr, "The sizes.",
      nullptr},
@@ -446,6 +446,17 @@ PyGetSetDef attributes[] = {
      "Whether it is no result of ops that are recorded.", nullptr},
     {"grad", get<[](const Tensor& x) { return wrap(x.grad()); }>, set_grad,
      "The gradient that backward() has left, or None.", nullptr},
+    {"is_cuda", get<[](const Tensor& x) { return PyBool_FromLong(x.device().name().starts_with("cuda")); }>, nullptr,
+     "Whether it lives on a GPU of NVIDIA's.", nullptr},
+    {"is_cpu", get<[](const Tensor& x) { return PyBool_FromLong(x.device().name() == "cpu"); }>, nullptr,
+     "Whether it lives in the memory of the host.", nullptr},
+    {"is_xpu", never, nullptr, kNever, nullptr},
+    {"is_mps", never, nullptr, kNever, nullptr},
+    {"is_meta", never, nullptr, kNever, nullptr},
+    {"is_sparse", never, nullptr, kNever, nullptr},
+    {"is_quantized", never, nullptr, kNever, nullptr},
+    {"is_nested", never, nullptr, kNever, nullptr},
+    {"is_mkldnn", never, nullptr, kNever, nullptr},
     {"data", get_data, set_data, "The values without their history; set it to give the tensor other memory.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
@@ -528,9 +539,9 @@ void prepare_tensor_type(py::module_& m) {
       {Py_tp_methods, const_cast<PyMethodDef*>(methods.data())},
       {Py_tp_getset, attributes},
       {Py_tp_members, members},
-      {Py_nb_add, slot(binary<&tenon::operator+>)},
+      {Py_nb_add, slot(binary < &tenon::operator+>)},
       {Py_nb_subtract, slot(binary<(&tenon::operator-)>)},
-      {Py_nb_multiply, slot(binary<&tenon::operator*>)},
+      {Py_nb_multiply, slot(binary < &tenon::operator*>)},
       {Py_nb_true_divide, slot(binary<&true_divide>)},
       {Py_nb_floor_divide, slot(binary<&tenon::floor_divide>)},
       {Py_nb_remainder, slot(binary<&tenon::remainder>)},

@@ -22,6 +22,7 @@ PyObject* index_error_type();
 PyObject* zero_division_type();
 PyObject* lost_error_type();
 PyObject* memory_error_type();
+PyObject* lin_alg_error_type();
 
 /// The sizes of a tensor: a tenon.Size, which is a tuple with numel(); tensor_object.cpp.
 py::object shape_object(const Dims& shape);

@@ -16,25 +16,21 @@ from ._tenon import *  # noqa: F401,F403 - the ops
 from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should know
     Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
 from . import autograd, backends, data, distributions, fft, linalg, models, nn, optim, text, training
-from . import amp, cuda, pickles, places, random, utils, values
+from . import amp, cuda, pickles, random, utils
 from . import accelerator, compiler, func, jit, special, testing
 from .cuda import amp as _amp_of_cuda  # noqa: F401 - behind optim, which it needs
 from .captured import Captured
 from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .files import load, save
 from .func import vmap
-from .extras import (
-    BFloat16Tensor, BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, cartesian_prod,
-    combinations, get_default_dtype, randint, randint_like, set_default_dtype, set_printoptions,
-    std_mean, var_mean, where, zero_)
+from .conversion import (
+    BFloat16Tensor, BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, as_tensor, asarray)
 from .limits import finfo, iinfo
-from .places import (
-    argwhere, asarray, atleast_1d, atleast_2d, atleast_3d, block_diag, broadcast_shapes, broadcast_tensors, dsplit, hsplit, index_put,
-    rot90, tensor_split, tril_indices, triu_indices, unique_consecutive, vsplit)
+from .printing import set_printoptions
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .switches import (
-    are_deterministic_algorithms_enabled, get_float32_matmul_precision, set_float32_matmul_precision, use_deterministic_algorithms)
-from .values import aminmax
+    are_deterministic_algorithms_enabled, get_default_dtype, get_float32_matmul_precision, set_default_dtype,
+    set_float32_matmul_precision, use_deterministic_algorithms)
 
 __version__ = "0.1.0"
 
@@ -48,21 +44,6 @@ inf, nan, pi, e = 1e999, 1e999 - 1e999, 3.141592653589793, 2.718281828459045
 newaxis = None
 # Taken by to(), contiguous() and clone() and not needed: plans choose how values lie in memory.
 contiguous_format, preserve_format, channels_last, channels_last_3d = "contiguous_format", "preserve_format", "channels_last", "channels_last_3d"
-
-
-def as_tensor(data, dtype=None, device=None):
-    """A tensor itself, in another dtype or on another device where those are given; an array shares its memory.
-
-    An array whose memory cannot be shared (read-only, of negative strides, of another dtype) is copied, as is anything else.
-    """
-    if not isinstance(data, Tensor):
-        if not hasattr(data, "__array_interface__") or type(data).__module__ != "numpy" or not hasattr(data, "ctypes"):
-            return _tenon.tensor(data, dtype=dtype, device=device)
-        try:
-            data = _tenon.from_numpy(data)
-        except (TypeError, ValueError):
-            return _tenon.tensor(data, dtype=dtype, device=device)
-    return data if dtype is None and device is None else data.to(dtype=dtype, device=device)
 
 
 def is_tensor(x):
@@ -98,44 +79,26 @@ def _reduce(self, _protocol):
                       isinstance(self, nn.Parameter))
 
 
-def _deepcopy(self, _memo):
+def _copied(self, detached, what):
     if not self.is_leaf:
-        raise Error("[deepcopy] only leaves are copied with their flags; call detach() first")
-    made = type(self)(self.detach().clone())
+        raise Error(f"[{what}] only leaves are copied with their flags; call detach() first")
+    made = type(self)(detached)
     made.requires_grad_(self.requires_grad)
     return made
+
+
+def _deepcopy(self, _memo):
+    return _copied(self, self.detach().clone(), "deepcopy")
 
 
 def _copy(self):
     """Another tensor over the same memory."""
-    if not self.is_leaf:
-        raise Error("[copy] only leaves are copied with their flags; call detach() first")
-    made = type(self)(self.detach())
-    made.requires_grad_(self.requires_grad)
-    return made
-
-
-def _cuda(self, device=None, non_blocking=False):
-    """On the device "cuda"."""
-    return self.to("cuda" if device is None or isinstance(device, type(0)) else device)
+    return _copied(self, self.detach(), "copy")
 
 
 Tensor.register_hook = _register_hook
 Tensor.__format__ = _format
-Tensor.is_cuda = property(lambda self: self.device.name == "cuda", doc="Whether it lives on a GPU of NVIDIA's.")
-Tensor.is_cpu = property(lambda self: self.device.name == "cpu", doc="Whether it lives in the memory of the host.")
-for _kind in ("is_xpu", "is_mps", "is_meta", "is_sparse", "is_quantized", "is_nested", "is_mkldnn"):
-    setattr(Tensor, _kind, property(lambda self: False, doc="False: there are no such tensors."))
 Tensor.__reduce_ex__ = _reduce
 Tensor.__deepcopy__ = _deepcopy
 Tensor.__copy__ = _copy
-Tensor.cuda = _cuda
-Tensor.pin_memory = lambda self: self
-Tensor.share_memory_ = lambda self: self
-Tensor.is_pinned = lambda self, device=None: False
-for _function in (aminmax, argwhere, index_put, places.fill_diagonal_, rot90, dsplit, hsplit,
-                  vsplit, tensor_split, unique_consecutive, values.random_):
-    setattr(Tensor, _function.__name__, _function)
-Tensor.byte = lambda self: self.to(uint8)
-Tensor.byte.__doc__ = "As uint8."
 _atexit.register(_tenon._let_interrupts_end_the_process)  # the last that is registered here is the first that is called

@@ -1,9 +1,8 @@
 """DataLoader, samplers and datasets of anything.
 
-Two loaders stand behind one class. Datasets of the library, whose samples are tensors, go through the library's own:
-its threads read and collate without Python. Everything else, classes of Python's, functions that collate, samplers,
-goes through the one here, whose workers are threads of Python's. The order of samples is the library's in both, so
-that seeds, epochs and states mean the same.
+The order of samples is the library's for all datasets, so that seeds, epochs and states mean the same in C++. Workers are
+threads. Batches of the library's own datasets, whose samples are tensors, are read and stacked by the library, without
+Python's lock; samples of classes of Python's, and of functions that collate, are made here.
 """
 
 import atexit
@@ -157,20 +156,7 @@ def random_split(dataset, lengths, generator=None, seed=0):
     if lengths and all(isinstance(length, float) for length in lengths):
         if not math.isclose(sum(lengths), 1) or min(lengths) < 0:
             raise ValueError(f"parts of a dataset are positive and add up to 1, not {lengths}")
-        lengths = _counts(lengths, len(dataset))
-    return [Subset(dataset, part.indices) for part in _native.random_split(_positions(dataset), lengths, seed)]
-
-
-def _counts(parts, count):
-    """As PyTorch rounds them: down, and what is left goes to the first ones."""
-    counts = [math.floor(count * part) for part in parts]
-    for i in range(count - sum(counts)):
-        counts[i % len(counts)] += 1
-    return counts
-
-
-def _positions(dataset):
-    return _native._Positions(len(dataset))
+    return [Subset(dataset, part) for part in _native._split(len(dataset), lengths, seed)]
 
 
 def transformed(dataset, transform, field=0):
@@ -426,6 +412,21 @@ def _close_all():
         one.close(wait=True)
 
 
+class _Pass:
+    """Batches that are made when they are asked for; threads that share it get one each."""
+
+    def __init__(self, make, wanted):
+        self._make, self._wanted, self._alone = make, wanted, threading.Lock()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        with self._alone:
+            wanted = next(self._wanted)
+        return self._make(wanted)
+
+
 class _Workers:
     """Threads that each make their batches, in order; whoever iterates takes them in turn.
 
@@ -481,8 +482,8 @@ class _Workers:
                 if made.is_end:
                     self.close()
                 raise made.error
-            batch, behind = made
-            self._handed_out(behind)
+            batch, wanted = made
+            self._handed_out(wanted)
             return batch
         self.close()
         raise StopIteration
@@ -523,37 +524,66 @@ def _worked(work_of, number, wanted, made, stop):
 # ---- the loader ----
 
 
+class _Place:
+    """Where passes and next() stand in the library's order: the state before the batch that comes next."""
+
+    def __init__(self, state):
+        self.state, self._alone = state, threading.Lock()
+
+    def take(self, order):
+        """The state, and goes on to the next."""
+        with self._alone:
+            state, self.state = self.state, order.after(self.state)
+        return state
+
+
+def _rest_of_epoch(order, place):
+    """The states of an epoch that are left, whoever takes them."""
+    epoch = place.state.epoch
+    while place.state.epoch == epoch:
+        yield place.take(order)
+
+
+def _states_ahead(order, state, is_endless):
+    """States that workers begin before they are asked for."""
+    epoch = state.epoch
+    while is_endless or state.epoch == epoch:
+        yield state
+        state = order.after(state)
+
+
 class _Plan:
     """How samples become batches; what workers hold of a loader."""
 
-    def __init__(self, dataset, collate, device, drop_last, batch_size, epoch):
-        self.dataset, self.collate, self.device, self.epoch = dataset, collate, device, epoch
-        self.drop_last, self.batch_size = drop_last, batch_size
+    def __init__(self, loader, epoch):
+        self.dataset, self.collate, self.device, self.epoch = loader.dataset, loader.collate_fn, loader._device, epoch
+        self.drop_last, self.batch_size, self.has_workers = loader.drop_last, loader.batch_size, loader.num_workers > 0
+        self.order, self.is_native = loader._order, loader._is_native
 
-    def batch(self, numbers):
-        if isinstance(numbers, list):
-            return self.made(self.samples(numbers))
-        return self.made(self.sample(numbers))
+    def batch(self, wanted):
+        """Of a state of the library's order, or of what a sampler gives: the number of a sample, or a list of them."""
+        if isinstance(wanted, _native._State):
+            if self.is_native:
+                return self.order.batch(wanted, self.has_workers)
+            numbers = self.order.indices(wanted)
+            return self.made(self.samples(numbers[0] if self.batch_size is None else numbers, wanted.epoch))
+        return self.made(self.samples(wanted, self.epoch))
 
-    def samples(self, numbers):
-        if not hasattr(self.dataset, "__getitems__"):
-            return [self.sample(i) for i in numbers]
+    def samples(self, numbers, epoch):
+        """One sample, or a list of them."""
+        if not isinstance(numbers, list):
+            return self._at(self.dataset.__getitem__, "sample", numbers, epoch)
+        if hasattr(self.dataset, "__getitems__"):
+            return self._at(self.dataset.__getitems__, "samples", numbers, epoch)
+        return [self.samples(i, epoch) for i in numbers]
+
+    def _at(self, get, what, numbers, epoch):
         try:
-            return self.dataset.__getitems__(numbers)
+            return get(numbers)
         except BaseException as error:
-            self._note(error, f"samples {numbers}")
+            if hasattr(error, "add_note"):
+                error.add_note(f"[data_loader] {what} {numbers} in epoch {epoch}")
             raise
-
-    def sample(self, i):
-        try:
-            return self.dataset[i]
-        except BaseException as error:
-            self._note(error, f"sample {i}")
-            raise
-
-    def _note(self, error, what):
-        if hasattr(error, "add_note"):
-            error.add_note(f"[data_loader] {what} in epoch {self.epoch}")
 
     def made(self, samples):
         batch = self.collate(samples)
@@ -606,19 +636,19 @@ class DataLoader:
         self.timeout, self.worker_init_fn, self.pin_memory = timeout, worker_init_fn, pin_memory
         self.prefetch_factor, self.persistent_workers = prefetch_factor or prefetch, persistent_workers
         self._device, self._seed = device, seed if generator is None else _drawn_seed(generator)
-        self._passes = 0
-        self._last, self._behind = None, None  # the last pass with workers, and the state behind what it has handed out
+        self._passes, self._order, self._place = 0, None, None
+        self._begun = None  # the epoch of the last pass, unless next(), set_epoch() or restore() have followed it
+        self._endless, self._alone = None, threading.Lock()  # of next(): workers, and the place of which they make the batches
         of = _as_native(dataset)
         is_plain = sampler is None and batch_sampler is None and batch_size is not None
-        self._is_native = of is not None and is_plain and collate_fn is None and worker_init_fn is None and not timeout
-        self._order = None  # the library's loader: of the batches themselves, or of the numbers of their samples
+        self._is_native = of is not None and is_plain and collate_fn is None
         if not self._is_stream and is_plain and len(dataset) < (batch_size if self.drop_last else 1):  # no batch at all
-            self.sampler, self._is_native = SequentialSampler(dataset), False
-        elif self._is_native or (sampler is None and batch_sampler is None and not self._is_stream):
-            self._order = _native.DataLoader(
-                of if self._is_native else _positions(dataset), 1 if batch_size is None else batch_size, bool(shuffle),
-                num_workers=num_workers if self._is_native else 0, drop_last=drop_last, seed=self._seed, last=last,
-                prefetch=self.prefetch_factor, device=device if self._is_native else "cpu")
+            self.sampler = SequentialSampler(dataset)
+        elif sampler is None and batch_sampler is None and not self._is_stream:
+            self._order = _native._Order(
+                of if self._is_native else len(dataset), 1 if batch_size is None else batch_size, bool(shuffle), self._seed,
+                num_workers, self.prefetch_factor, "drop" if self.drop_last else last, device if self._is_native else "cpu")
+            self._place = _Place(self._order.begin(0))
             self.sampler = RandomSampler(dataset) if shuffle else SequentialSampler(dataset)
 
     def __len__(self):
@@ -635,40 +665,40 @@ class DataLoader:
 
     def __iter__(self):
         """A pass over the batches of the next epoch."""
-        if self._is_native:
-            return iter(self._order)
-        plan = _Plan(self.dataset, self.collate_fn, self._device, self.drop_last, self.batch_size, self._next_epoch())
-        if self._is_stream:
-            return self._by_workers(plan, itertools.repeat((None, None))) if self.num_workers else plan.stream()
-        wanted = self._wanted()
-        self._last, self._behind = None, None
-        if not self.num_workers:
-            return map(plan.batch, wanted)
         if self._order is None:
-            return self._by_workers(plan, zip(wanted, itertools.repeat(None)))
-        self._behind = self._order.state()
-        return self._by_workers(plan, ((numbers, self._order.state()) for numbers in wanted))
+            plan = _Plan(self, self._passes)
+            self._passes += 1
+            if not self._is_stream:
+                return self._pass(plan, self._by_sampler())
+            return self._pass(plan, itertools.repeat(None)) if self.num_workers else plan.stream()
+        state = self._place.state
+        if self._begun is not None and (state.batch or state.epoch == self._begun):  # the last pass is not at its end
+            state = self._order.begin(self._begun + 1)
+        self._begun, self._place = state.epoch, _Place(state)
+        return self._pass(_Plan(self, state.epoch), *self._from(self._place, False))
 
-    def _next_epoch(self):
-        if self._order is not None:
-            return self._order.epoch
-        self._passes += 1
-        return self._passes - 1
+    def _from(self, place, is_endless):
+        """What comes from a place on, and what moves the place when workers hand it out."""
+        order = self._order
+        if not self.num_workers:
+            return (_rest_of_epoch(order, place),)
 
-    def _wanted(self):
+        def handed_out(state):
+            place.state = order.after(state)
+
+        return _states_ahead(order, place.state, is_endless), handed_out
+
+    def _by_sampler(self):
         """The numbers of the samples of every batch."""
-        if self._order is not None:
-            return map(self._numbers, iter(self._order))
         if self.batch_sampler is not None:
             return map(list, iter(self.batch_sampler))
         if self.batch_size is None:
             return iter(self.sampler)
         return _batches_of(iter(self.sampler), self.batch_size, self.drop_last)
 
-    def _numbers(self, batch):
-        return batch[0].item() if self.batch_size is None else batch[0].tolist()
-
-    def _by_workers(self, plan, wanted):
+    def _pass(self, plan, wanted, handed_out=lambda _: None):
+        if not self.num_workers:
+            return _Pass(plan.batch, wanted)
         count, start, dataset, is_stream = self.num_workers, self.worker_init_fn, self.dataset, self._is_stream
         seed = self._seed + plan.epoch * count
 
@@ -677,27 +707,11 @@ class DataLoader:
             if start is not None:
                 start(number)
             if not is_stream:
-                return lambda wanted: (plan.batch(wanted[0]), wanted[1])
+                return lambda wanted: (plan.batch(wanted), wanted)
             batches = ((batch, None) for batch in plan.stream())
             return lambda _: next(batches, _Over)
 
-        weak, this = weakref.ref(self), object()
-        self._last = this
-
-        def handed_out(behind):
-            loader = weak()
-            if loader is not None and loader._last is this:
-                loader._behind = behind
-
         return _Workers(count, self.prefetch_factor, self.timeout, work_of, wanted, handed_out)
-
-    def _settled(self, what):
-        """The library's loader, where the last batch was handed out: workers may have begun others."""
-        order = self._in_order(what)
-        self._last, behind, self._behind = None, self._behind, None
-        if behind is not None:
-            order.restore(behind)
-        return order
 
     def _in_order(self, what):
         if self._order is None:
@@ -706,33 +720,36 @@ class DataLoader:
 
     def next(self):
         """The next batch of the last pass; the first of the next epoch follows the last of this one."""
-        order = self._settled("next()")
-        if self._is_native:
-            return order.next()
-        plan = _Plan(self.dataset, self.collate_fn, self._device, self.drop_last, self.batch_size, order.epoch)
-        return plan.batch(self._numbers(order.next()))
+        order, place = self._in_order("next()"), self._place
+        if not self.num_workers:
+            return _Plan(self, place.state.epoch).batch(place.take(order))
+        with self._alone:
+            if self._endless is None or self._endless[1] is not self._place:
+                self._place = place = _Place(place.state)  # a pass that is under way goes on by itself
+                self._endless = self._pass(_Plan(self, place.state.epoch), *self._from(place, True)), place
+            batches = self._endless[0]
+        return next(batches)
 
     @property
     def epoch(self):
         """The epoch that the last pass is in."""
-        behind = self._behind
-        if behind is not None:
-            import json
+        return self._passes if self._order is None else self._place.state.epoch
 
-            return json.loads(behind)["epoch"]
-        return self._passes if self._order is None else self._order.epoch
+    def _go_to(self, state):
+        self._begun, self._endless, self._place = None, None, _Place(state)
 
     def set_epoch(self, epoch):
         """The next pass is over this epoch."""
         if self._order is None and hasattr(self.sampler, "set_epoch"):
             self.sampler.set_epoch(epoch)
         else:
-            self._settled("set_epoch()").set_epoch(epoch)
+            self._go_to(self._in_order("set_epoch()").begin(epoch))
 
     def state(self):
         """Where the last pass stands, as JSON."""
-        return self._behind or self._in_order("state()").state()
+        self._in_order("state()")
+        return self._place.state.json()
 
     def restore(self, state):
         """The next pass goes on where a state was taken."""
-        self._settled("restore()").restore(state)
+        self._go_to(self._in_order("restore()").restored(state))

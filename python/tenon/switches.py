@@ -29,3 +29,14 @@ def get_float32_matmul_precision():
     if not _tenon._tf32_allowed():
         return "highest"
     return "high" if _said["precision"] == "highest" else _said["precision"]
+
+
+def set_default_dtype(d):
+    """The dtype of new floating-point tensors: float32, which is the only one. Give others by dtype=, or by model.to()."""
+    if d is not _tenon.float32 and d is not float:
+        raise ValueError(f"the default dtype is float32 and stays it, not {_checks.shown(d)}; give dtype= where tensors are made, or model.to(dtype)")
+
+
+def get_default_dtype():
+    """The dtype of new floating-point tensors."""
+    return _tenon.float32

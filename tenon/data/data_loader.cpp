@@ -129,6 +129,11 @@ struct DataLoader::Recipe {
     return indices;
   }
 
+  std::vector<int64_t> filled_up(std::vector<int64_t> indices) const {
+    if (options.last == LastBatch::kPad) indices.resize(static_cast<size_t>(options.batch_size), indices.back());
+    return indices;
+  }
+
   int64_t checked(int64_t index) const {
     if (index < 0 || index >= dataset->size())
       base::fail("data_loader", "the sampler asks for sample {} of {}", index, dataset->size());
@@ -170,12 +175,10 @@ struct DataLoader::Recipe {
     const NoGrad off;
     const Autocast also_off(DType::bf16, false);
     const AllowTf32 nor_this(false);
-    std::vector<int64_t> indices = indices_of(state);
+    const std::vector<int64_t> indices = indices_of(state);
     const auto real = static_cast<int64_t>(indices.size());
-    const bool is_padded = options.last == LastBatch::kPad;
-    if (is_padded) indices.resize(static_cast<size_t>(options.batch_size), indices.back());
-    Sample batch = batch_of(indices, real, state);
-    if (is_padded) batch.add(kMask, mask(real));
+    Sample batch = batch_of(filled_up(indices), real, state);
+    if (options.last == LastBatch::kPad) batch.add(kMask, mask(real));
     return batch;
   }
 
@@ -270,6 +273,15 @@ Sample DataLoader::next() {
 }
 
 int64_t DataLoader::size() const { return recipe_->batches; }
+
+Sample DataLoader::batch(const DataLoaderState& state) const {
+  const NoForkMeanwhile whole;
+  return recipe_->batch_at(state);
+}
+std::vector<int64_t> DataLoader::indices(const DataLoaderState& state) const {
+  return recipe_->filled_up(recipe_->indices_of(state));
+}
+DataLoaderState DataLoader::after(const DataLoaderState& state) const { return recipe_->after(state); }
 
 void DataLoader::set_epoch(int64_t epoch) {
   if (epoch < 0) base::fail("data_loader", "there is no epoch {}", epoch);

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <vector>
 
 #include "tenon/data/collate.h"
 #include "tenon/data/data_loader_state.h"
@@ -67,6 +68,13 @@ class DataLoader {
   int64_t epoch() const { return taken_.epoch; }
   /// Goes to the beginning of an epoch.
   void set_epoch(int64_t epoch);
+
+  /// The batch of a state, which is a pure function of it: any thread may make any batch.
+  Sample batch(const DataLoaderState& state) const;
+  /// The numbers of its samples, with those that a padded one is filled up with.
+  std::vector<int64_t> indices(const DataLoaderState& state) const;
+  /// The state after that batch.
+  DataLoaderState after(const DataLoaderState& state) const;
 
   DataLoaderState state() const { return taken_; }
   /// Goes on where that state was taken; fails with one line where it belongs to other data or options.

@@ -3,6 +3,7 @@
 #include "tenon/exec/capture.h"
 #include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
+#include "tenon/ir/view.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/record.h"
 #include "tenon/tensor/settle.h"
@@ -57,6 +58,31 @@ Tensor over_shared_memory(std::byte* address, std::shared_ptr<const void> owner,
   if (bytes > 0 && device::storage_of(leaf.node->data())->buffer().host != address)
     base::fail("tensor", "device {} does not work on host memory; copy it there", options.device.name());
   mark(*impl_of(made));
+  if (options.requires_grad) made.requires_grad_();
+  return made;
+}
+
+std::optional<Tensor> over_strided_memory(std::byte* first, std::shared_ptr<const void> owner, const Dims& shape,
+                                          const Dims& strides, const Options& options) {
+  ir::require_shape("tensor", shape);
+  const ir::View wanted{shape, strides, 0, {}, {}};
+  if (wanted.is_contiguous()) return over_shared_memory(first, std::move(owner), shape, options);
+  int64_t reach = 1;  // elements of memory from the first one shown to the last
+  for (size_t i = 0; i < shape.size(); ++i) {
+    int64_t distance = 0;
+    if (shape[i] == 1) continue;
+    if (strides[i] <= 0) return std::nullopt;
+    if (__builtin_mul_overflow(shape[i] - 1, strides[i], &distance) ||
+        __builtin_add_overflow(reach, distance, &reach) || reach > ir::kMostElements)
+      return std::nullopt;
+  }
+  constexpr int64_t kMostReached = int64_t{1} << 47;  // bytes; more than a process can address
+  if (reach > kMostReached / static_cast<int64_t>(size_of(options.dtype.value_or(DType::f32)))) return std::nullopt;
+  const auto moves = ir::moves_to(wanted, {reach});
+  if (!moves) return std::nullopt;
+  Options flat = options;
+  flat.requires_grad = false;
+  Tensor made = viewed(over_shared_memory(first, std::move(owner), {reach}, flat), *moves);
   if (options.requires_grad) made.requires_grad_();
   return made;
 }

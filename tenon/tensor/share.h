@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "tenon/tensor/tensor.h"
 
@@ -26,6 +27,11 @@ SharedMemory share_memory(const Tensor& tensor);
 /// Nothing is copied or read.
 Tensor over_shared_memory(std::byte* address, std::shared_ptr<const void> owner, const Dims& shape,
                           const Options& options);
+
+/// The same for elements that lie `strides` apart along each dim, none of them twice, from `first` on: rows of a
+/// picture that end with padding, say. Nothing where no view of memory has these strides.
+std::optional<Tensor> over_strided_memory(std::byte* first, std::shared_ptr<const void> owner, const Dims& shape,
+                                          const Dims& strides, const Options& options);
 
 bool is_shared(const Tensor& tensor);
 

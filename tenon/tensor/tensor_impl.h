@@ -13,6 +13,7 @@
 #include "tenon/ir/build.h"
 #include "tenon/ir/node.h"
 #include "tenon/tensor/access.h"
+#include "tenon/tensor/in_place.h"
 
 namespace tenon {
 
@@ -175,11 +176,6 @@ inline std::vector<ir::Move> path_to(const TensorImpl& view) {
   return path;
 }
 
-/// The tensor as a write in place reads it. As in PyTorch, gradients of a view that is written lead to the tensor it is
-/// a view of, past what hooks and retain_grad() do with gradients of views.
-Tensor before_write(const Tensor& tensor);
-/// Writes what arithmetic made of the tensor into it, in its dtype; fails where that cannot hold the result.
-Tensor& assign(std::string_view op, Tensor& tensor, const Tensor& result);
 /// Writes a value that was made of what the tensor held before.
 void write_over(const Tensor& tensor, const ir::Value& next);
 /// As in PyTorch, a view that keeps its gradient keeps that of the value it was last used with.

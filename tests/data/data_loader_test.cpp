@@ -104,6 +104,18 @@ TEST(DataLoader, GivesTheSameBatchesWithAnyNumberOfWorkers) {
   EXPECT_EQ(batches(5, 2), expected);
 }
 
+TEST(DataLoader, BatchesAreFunctionsOfTheirStates) {
+  DataLoader loader(with_chance(7), {.batch_size = 3, .shuffle = true, .seed = 9, .last = LastBatch::kPad});
+  DataLoaderState at = loader.state();
+  for (int i = 0; i < 5; ++i) {
+    const Sample made = loader.batch(at), next = loader.next();
+    EXPECT_EQ(values(made), values(next));
+    EXPECT_EQ(loader.indices(at).size(), 3u);
+    at = loader.after(at);
+    EXPECT_EQ(at, loader.state());
+  }
+}
+
 TEST(DataLoader, KeepsTheOrderWhereSomeSamplesTakeLonger) {
   DataLoader loader(Calls(8,
                           [](int64_t i) {

@@ -131,6 +131,39 @@ TEST(SharedMemory, OfAFlippedTensorWithHistoryIsLaidOutAndKeepsTheHistory) {
   EXPECT_EQ(x.grad().to_vector<float>(), std::vector<float>({12, 12, 13}));
 }
 
+TEST(SharedMemory, MayHaveStrides) {
+  const auto values = std::make_shared<std::vector<float>>(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  const auto over = [&](int64_t first, const Dims& shape, const Dims& strides) {
+    return over_strided_memory(reinterpret_cast<std::byte*>(values->data() + first), values, shape, strides,
+                               DType::f32);
+  };
+  Tensor x = over(1, {2, 3}, {6, 2}).value();
+  EXPECT_EQ(reals(x), Reals({1, 3, 5, 7, 9, 11}));
+  (*values)[3] = 30;
+  x.slice(0, 1, 2).fill_(-1);
+  EXPECT_EQ(reals(x), Reals({1, 30, 5, -1, -1, -1}));
+  EXPECT_EQ((*values)[9], -1);
+  EXPECT_EQ((*values)[8], 8);
+  EXPECT_EQ(reals(over(0, {3, 4}, {1, 3}).value()), reals(over(0, {4, 3}, {3, 1}).value().transpose(0, 1)));
+  EXPECT_FALSE(over(0, {3, 2}, {1, 1}).has_value());  // one element of memory twice
+  EXPECT_FALSE(over(0, {3, 2}, {2, 0}).has_value());
+  EXPECT_FALSE(over(0, {3, 2}, {INT64_MAX, 1}).has_value());
+  EXPECT_FALSE(over(0, {3, 2}, {int64_t{1} << 52, 1}).has_value());
+}
+
+TEST(DLPack, GivesAndTakesMemory) {
+  const Tensor x = arange(6, DType::f32).reshape({2, 3});
+  const Tensor y = from_dlpack(to_dlpack(x.transpose(0, 1)));
+  EXPECT_EQ(reals(y), reals(x.transpose(0, 1)));
+  Tensor written = y;
+  written.fill_(7);
+  EXPECT_EQ(reals(x), Reals(6, 7.0));
+  release_dlpack(to_dlpack(x));
+  EXPECT_EQ(from_dlpack(to_dlpack(zeros({0, 3}))).shape(), Dims({0, 3}));
+  EXPECT_EQ(text_of([] { to_dlpack(ones({1}).requires_grad_()); }),
+            "[dlpack] a tensor that requires grad is not shared; call detach() first");
+}
+
 TEST(SharedMemory, MustBeAligned) {
   std::vector<float> values(2);
   auto* odd = reinterpret_cast<std::byte*>(values.data()) + 1;

@@ -15,10 +15,12 @@ def _checked_module(self, module):
 
 
 class _InOrder(Module):
-    """What Sequential and ModuleList share: modules in order, under the names 0, 1, ... or those that were given.
+    """What Sequential, ModuleList and ParameterList share: members in order, under the names 0, 1, ... or those that were given.
 
     The members are the attributes, however they came to be that; a list of them is kept until an attribute is set.
     """
+
+    _checked = _checked_module
 
     def __setattr__(self, name, value):
         super().__setattr__(name, value)
@@ -42,7 +44,7 @@ class _InOrder(Module):
         name = len(self)
         while str(name) in self.__dict__:
             name += 1
-        setattr(self, str(name), _checked_module(self, module))
+        setattr(self, str(name), self._checked(module))
         return self
 
     def extend(self, modules):
@@ -52,7 +54,7 @@ class _InOrder(Module):
 
     def insert(self, index, module):
         members = list(self._members())
-        members.insert(index, _checked_module(self, module))
+        members.insert(index, self._checked(module))
         self._replace(members)
         return self
 
@@ -78,7 +80,7 @@ class _InOrder(Module):
 
     def __setitem__(self, i, module):
         name, _ = self._named()[i]
-        setattr(self, name, _checked_module(self, module))
+        setattr(self, name, self._checked(module))
 
     def __delitem__(self, i):
         members = list(self._members())
@@ -198,9 +200,7 @@ class ModuleDict(_ByName):
     """Modules by names; it is not called itself."""
 
     _library_kind = "list"
-
-    def _checked(self, module):
-        return _checked_module(self, module)
+    _checked = _checked_module
 
 
 def _as_parameter(value):
@@ -216,41 +216,25 @@ def _shown_parameters(named):
     return "\n".join(line(name, one) for name, one in named)
 
 
-class ParameterList(Module):
+class ParameterList(_InOrder):
     """Parameters in order."""
-
-    def extra_repr(self):
-        return _shown_parameters(enumerate(self))
 
     def __init__(self, parameters=()):
         super().__init__()
         self.extend(parameters)
 
-    def _members(self):
-        return [value for name, value in list(self.__dict__.items()) if name.isdigit()]
+    def extra_repr(self):
+        return _shown_parameters(enumerate(self))
 
-    def append(self, parameter):
-        setattr(self, str(len(self)), _as_parameter(parameter))
-        return self
+    def _checked(self, parameter):
+        return _as_parameter(parameter)
 
-    def extend(self, parameters):
-        for parameter in parameters:
-            self.append(parameter)
-        return self
+    def _named(self):
+        return [(name, value) for name, value in list(self.__dict__.items()) if name.isdigit()]
 
-    __iadd__ = extend
-
-    def __setitem__(self, i, parameter):
-        setattr(self, str(range(len(self))[i]), _as_parameter(parameter))
-
-    def __len__(self):
-        return len(self._members())
-
-    def __iter__(self):
-        return iter(self._members())
-
-    def __getitem__(self, i):
-        return ParameterList(self._members()[i]) if isinstance(i, slice) else self._members()[i]
+    @staticmethod
+    def _of(named):
+        return ParameterList(parameter for _, parameter in named)
 
 
 class ParameterDict(_ByName):
@@ -258,15 +242,15 @@ class ParameterDict(_ByName):
 
     _kind = Parameter
 
-    def extra_repr(self):
-        return _shown_parameters(self.items())
-
     def __init__(self, parameters=None):
         super().__init__(parameters)
 
     def update(self, members):
         is_sorted = isinstance(members, collections.abc.Mapping) and not isinstance(members, collections.OrderedDict)
         super().update(dict(sorted(members.items())) if is_sorted else members)
+
+    def extra_repr(self):
+        return _shown_parameters(self.items())
 
     def _checked(self, parameter):
         return _as_parameter(parameter)

@@ -7,7 +7,6 @@ where a layer's __constants__ name it, captured functions notice that it was set
 
 import collections
 import copy
-import functools
 
 from .. import _tenon
 from . import hooks
@@ -21,8 +20,6 @@ class Parameter(Tensor):
     """A tensor that belongs to a module and is trained."""
 
     def __new__(cls, data, requires_grad=True):
-        if data is None:  # the library fills it
-            return Tensor.__new__(cls, _nothing())
         if not isinstance(data, Tensor):
             data = _tenon.tensor(data)
         made = Tensor.__new__(cls, data.detach())
@@ -47,14 +44,8 @@ class Buffer(Tensor):
         pass
 
 
-@functools.cache
-def _nothing():
-    """Made when it is needed first: the default device may not be there, and importing asks for none."""
-    return _tenon.zeros(())
-
-
 _tenon._nn._set_parameter_type(Parameter)
-as_parameter = _tenon._nn._as_parameter  # of a tensor that nobody else has: itself, where Parameter() makes another over its memory
+as_parameter = _tenon._as_parameter  # of a tensor that nobody else has: itself, where Parameter() makes another over its memory
 
 
 class _Many(list):
@@ -145,7 +136,7 @@ class Module(_Native):
             try:
                 return object.__setattr__(self, name, value)
             except (AttributeError, TypeError):  # a property without a setter, say
-                self._remove(name)
+                _tenon._remove_member(self, name)
                 raise
         elif name == "forward" or (name in attributes and name in self.__constants__ and not _is_same(known, value)):
             self._note_change()
@@ -155,14 +146,14 @@ class Module(_Native):
         """Tells the library of a tensor or a module; True where register_buffer() has done all."""
         self.__dict__["_owner"] = id(self)
         if isinstance(value, Parameter):
-            self._set_parameter(name, value)
+            _tenon._set_parameter(self, name, value)
             self.__dict__.get("_buffer_names", {}).pop(name, None)
         elif isinstance(value, _Native):
-            self._set_module(name, value)
+            _tenon._set_module(self, name, value)
             self.__dict__.get("_buffer_names", {}).pop(name, None)
         elif isinstance(value, Buffer):
             if isinstance(known, (Parameter, _Native)):
-                self._remove(name)
+                _tenon._remove_member(self, name)
             self.register_buffer(name, value, value.persistent)
             return True
         elif isinstance(known, (Parameter, _Native)) and value is not None:
@@ -172,9 +163,9 @@ class Module(_Native):
         elif name in self.__dict__.get("_buffer_names", ()):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"the buffer {name} is a tensor, not {type(value).__name__}")
-            self._set_buffer(name, value, self.__dict__["_buffer_names"][name])
+            _tenon._set_buffer(self, name, value, self.__dict__["_buffer_names"][name])
         elif isinstance(known, (Parameter, _Native)):
-            self._remove(name)
+            _tenon._remove_member(self, name)
         return False
 
     def _with_all(self):
@@ -192,7 +183,7 @@ class Module(_Native):
 
     def __delattr__(self, name):
         if isinstance(self.__dict__.get(name), (Tensor, _Native)):
-            self._remove(name)
+            _tenon._remove_member(self, name)
         self.__dict__.get("_buffer_names", {}).pop(name, None)
         object.__delattr__(self, name)
 
@@ -206,7 +197,7 @@ class Module(_Native):
             raise TypeError(f"the buffer {name} is a tensor or None, not {type(tensor).__name__}")
         if isinstance(self.__dict__.get(name), (Parameter, _Native)):
             raise KeyError(f"attribute '{name}' already exists")
-        self._set_buffer(name, tensor, persistent)
+        _tenon._set_buffer(self, name, tensor, persistent)
         self.__dict__.setdefault("_buffer_names", {})[name] = persistent
         if tensor is not None:
             _tenon._nn._make_known(tensor)
@@ -513,6 +504,8 @@ _MOST = 1 << 63, 1 << 16  # sizes are numbers of 64 bits; layers are made one by
 def check_sizes(layer, **sizes):
     """Refuses what is no positive integer."""
     for name, size in sizes.items():
+        if type(size) is int and 0 < size < _MOST[True]:
+            continue
         if isinstance(size, bool) or not hasattr(size, "__index__"):
             raise TypeError(f"{type(layer).__name__}() needs an integer for '{name}', not {type(size).__name__}")
         if size < 1:
