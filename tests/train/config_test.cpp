@@ -390,7 +390,7 @@ TEST(TakeModel, SizesAreTheFoldersUnlessOthersWereAskedFor) {
 }
 
 TEST(Presets, AllAreValid) {
-  ASSERT_EQ(presets().size(), 12u);
+  ASSERT_EQ(presets().size(), 14u);
   for (const Preset& preset : presets()) {
     const Config config = load_config(std::string(preset.name));
     EXPECT_NO_THROW(validate(config, preset.name)) << preset.name;
