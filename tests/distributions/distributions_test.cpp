@@ -145,7 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
                           [] {
                             return std::make_unique<Dirichlet>(tensor({{0.2, 1.0, 3.0}, {5.0, 5.0, 0.7}}, f64));
                           }}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& tested) { return std::string(tested.param.name); });
 
 TEST(DrawsOf, CategoriesComeAsOftenAsTheirProbabilities) {
   const Categorical p(tensor({{1.0, 2.0, 5.0}, {0.0, 3.0, 1.0}}, f64));

@@ -21,7 +21,7 @@ using Tensors = std::vector<Tensor>;
 
 constexpr int64_t kExamples = 3;
 
-std::vector<Op> all_ops() {
+std::vector<Op> ops_of_rows() {
   std::vector<Op> ops;
   for (const Row& row : rows()) ops.push_back(row.op);
   return ops;
@@ -117,8 +117,8 @@ TEST_P(Batch, GivesWhatEachExampleGives) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, Batch, testing::ValuesIn(all_ops()),
-                         [](const auto& info) { return std::string(ir::name(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Rows, Batch, testing::ValuesIn(ops_of_rows()),
+                         [](const auto& tested) { return std::string(ir::name(tested.param)); });
 
 }  // namespace
 }  // namespace tenon::ops_test
