@@ -34,6 +34,9 @@ _TIES = "equal elements: the gradient goes to another of them, because Tenon's s
 _SUMS = "sums over the dims of a broadcast, whose terms both round to 16 bits: the sum is nearly 0 or its terms nearly cancel"
 _STEPS = "a gradient of several steps, each of which rounds to 16 bits, as PyTorch's do"
 _LARGE_SCORES = "scores of some hundreds have digits to 1e-5 in float32, and their exponentials as many"
+_SIGNS = "singular vectors and eigenvectors are known but for their signs, which differ between builds of LAPACK"
+_ALWAYS_GELSD = "what some drivers of PyTorch leave empty is there: Tenon always takes gelsd, which finds all four"
+_ILL = "a gradient through an inverse of a matrix that is nearly singular: float32 has digits to 1e-5 there"
 _16 = "float16 bfloat16"
 
 KNOWN = (
@@ -69,4 +72,12 @@ KNOWN = (
     Known("nn.functional.scaled_dot_product_attention", "wrong gradient", _16, r"dropout_p=0.0|attn_mask",
           "what the gradient of softmax subtracts is made of the output as it is rounded to 16 bits, as flash attention does; "
           "PyTorch's CPU has it in float32"),
+    Known("linalg.eigh", "wrong value", "float32 float64", "UPLO=", _SIGNS),
+    Known("linalg.svd", "wrong value", "float32 float64", "full_matrices=", _SIGNS),
+    Known("linalg.svd", "wrong gradient", "float32", r"float32\[5, 5\]\), full_matrices", _ILL),
+    Known("linalg.lstsq", "wrong shape", "float32 float64", "driver='gels", _ALWAYS_GELSD),
+    Known("linalg.lstsq.grad_oriented", "wrong shape", "float32 float64", "driver='gelsy'", _ALWAYS_GELSD),
+    Known("linalg.lstsq", "wrong gradient", "float32", r"float32\[4, 3\], float32\[4, 3\]", _ILL),
+    Known("linalg.lstsq.grad_oriented", "wrong gradient", "float32", r"float32\[4, 3\], float32\[4, 3\]", _ILL),
+    Known("linalg.multi_dot", "wrong gradient", "float16", r"float16\[2, 2\], float16\[2, 2\], float16\[2, 2\]", _STEPS),
 )
