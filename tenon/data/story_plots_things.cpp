@@ -7,7 +7,7 @@ namespace {
 
 const Choice kColors = {"color", {"red", "blue", "green", "yellow", "purple", "pink", "white", "brown"}};
 const Choice kToys = {"toy", {"ball", "doll", "teddy bear", "toy car", "toy boat", "drum", "puppet", "toy train"}};
-const Choice kDays = {
+const Choice kSomeDays = {
     "day",
     {"One day,", "One morning,", "One sunny day,", "One warm afternoon,", "On a bright morning,", "One fine day,"}};
 const Choice kPlaces = {"inplace;toplace;s1;s2;s3",
@@ -23,7 +23,7 @@ Plot lost() {
       true,
       {kColors,
        kToys,
-       kDays,
+       kSomeDays,
        kPlaces,
        {"other", {"old shoe", "sleepy cat", "empty box", "green frog", "broken cup", "round stone"}}},
       {{"{He} had a {color} {toy}, and {he} [loved it very much|took it everywhere|played with it every day].",
@@ -92,7 +92,7 @@ Plot stuck() {
 Plot shared() {
   return {true,
           {kColors,
-           kDays,
+           kSomeDays,
            {"toy;use;ending",
             {"swing;swing on it;They pushed each other higher and higher",
              "wagon;pull it;They pulled it together, and it was much faster",
