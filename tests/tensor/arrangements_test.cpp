@@ -12,7 +12,7 @@ namespace {
 
 using Wholes = std::vector<int64_t>;
 
-Wholes wholes(const Tensor& x) { return x.to_vector<int64_t>(); }
+Wholes whole_numbers(const Tensor& x) { return x.to_vector<int64_t>(); }
 
 TEST(Arrangements, ShapesAreBroadcastTogether) {
   EXPECT_EQ(broadcast_shapes(std::vector<Dims>{{3, 1}, {2}, {}}), Dims({3, 2}));
@@ -22,23 +22,23 @@ TEST(Arrangements, ShapesAreBroadcastTogether) {
 }
 
 TEST(Arrangements, IndicesOfTriangles) {
-  EXPECT_EQ(wholes(tril_indices(3, 2)), Wholes({0, 1, 1, 2, 2, 0, 0, 1, 0, 1}));
-  EXPECT_EQ(wholes(triu_indices(2, 3, 1)), Wholes({0, 0, 1, 1, 2, 2}));
+  EXPECT_EQ(whole_numbers(tril_indices(3, 2)), Wholes({0, 1, 1, 2, 2, 0, 0, 1, 0, 1}));
+  EXPECT_EQ(whole_numbers(triu_indices(2, 3, 1)), Wholes({0, 0, 1, 1, 2, 2}));
   EXPECT_EQ(triu_indices(0, 3).shape(), Dims({2, 0}));
   EXPECT_EQ(tril_indices(2, 2, 0, DType::i32).dtype(), DType::i32);
   EXPECT_EQ(text_of([] { tril_indices(-1, 2); }), "[tril_indices] needs sizes of 0 or more, not -1 and 2");
 }
 
 TEST(Arrangements, BlocksAlongADiagonal) {
-  EXPECT_EQ(wholes(block_diag(std::vector<Tensor>{tensor({{1, 2}}), tensor({3})})), Wholes({1, 2, 0, 0, 0, 3}));
+  EXPECT_EQ(whole_numbers(block_diag(std::vector<Tensor>{tensor({{1, 2}}), tensor({3})})), Wholes({1, 2, 0, 0, 0, 3}));
   EXPECT_EQ(block_diag({}).shape(), Dims({1, 0}));
 }
 
 TEST(Arrangements, CombinationsAreInOrder) {
-  EXPECT_EQ(wholes(cartesian_prod(std::vector<Tensor>{tensor({1, 2}), tensor({3, 4})})),
+  EXPECT_EQ(whole_numbers(cartesian_prod(std::vector<Tensor>{tensor({1, 2}), tensor({3, 4})})),
             Wholes({1, 3, 1, 4, 2, 3, 2, 4}));
-  EXPECT_EQ(wholes(combinations(tensor({1, 2, 3}))), Wholes({1, 2, 1, 3, 2, 3}));
-  EXPECT_EQ(wholes(combinations(tensor({1, 2}), 2, true)), Wholes({1, 1, 1, 2, 2, 2}));
+  EXPECT_EQ(whole_numbers(combinations(tensor({1, 2, 3}))), Wholes({1, 2, 1, 3, 2, 3}));
+  EXPECT_EQ(whole_numbers(combinations(tensor({1, 2}), 2, true)), Wholes({1, 1, 1, 2, 2, 2}));
   EXPECT_EQ(combinations(tensor({1, 2}), 3).shape(), Dims({0, 3}));
   EXPECT_EQ(combinations(tensor({1, 2}), 0).shape(), Dims({1, 0}));
   EXPECT_EQ(text_of([] { combinations(arange(40), 20); }),
@@ -47,10 +47,10 @@ TEST(Arrangements, CombinationsAreInOrder) {
 
 TEST(Arrangements, TurnsOf90Degrees) {
   const Tensor x = tensor({{1, 2}, {3, 4}});
-  EXPECT_EQ(wholes(rot90(x)), Wholes({2, 4, 1, 3}));
-  EXPECT_EQ(wholes(rot90(x, 2)), Wholes({4, 3, 2, 1}));
-  EXPECT_EQ(wholes(rot90(x, -1)), Wholes({3, 1, 4, 2}));
-  EXPECT_EQ(wholes(rot90(x, 4, {1, 0})), Wholes({1, 2, 3, 4}));
+  EXPECT_EQ(whole_numbers(rot90(x)), Wholes({2, 4, 1, 3}));
+  EXPECT_EQ(whole_numbers(rot90(x, 2)), Wholes({4, 3, 2, 1}));
+  EXPECT_EQ(whole_numbers(rot90(x, -1)), Wholes({3, 1, 4, 2}));
+  EXPECT_EQ(whole_numbers(rot90(x, 4, {1, 0})), Wholes({1, 2, 3, 4}));
 }
 
 TEST(Arrangements, DimsThatAreThereAtLeast) {
@@ -75,21 +75,21 @@ TEST(Arrangements, PartsOfNearlyOneSizeAndAtPositions) {
 
 TEST(Arrangements, RunsOfEqualElements) {
   const Unique found = unique_consecutive(tensor({1, 1, 2, 1}));
-  EXPECT_EQ(wholes(found.values), Wholes({1, 2, 1}));
-  EXPECT_EQ(wholes(found.inverse), Wholes({0, 0, 1, 2}));
-  EXPECT_EQ(wholes(found.counts), Wholes({2, 1, 1}));
-  EXPECT_EQ(wholes(unique_consecutive(tensor({{1, 2}, {1, 2}, {1, 3}}), 0).values), Wholes({1, 2, 1, 3}));
-  EXPECT_EQ(wholes(unique_consecutive(tensor({{1, 1, 2}, {3, 3, 3}}), -1).values), Wholes({1, 2, 3, 3}));
+  EXPECT_EQ(whole_numbers(found.values), Wholes({1, 2, 1}));
+  EXPECT_EQ(whole_numbers(found.inverse), Wholes({0, 0, 1, 2}));
+  EXPECT_EQ(whole_numbers(found.counts), Wholes({2, 1, 1}));
+  EXPECT_EQ(whole_numbers(unique_consecutive(tensor({{1, 2}, {1, 2}, {1, 3}}), 0).values), Wholes({1, 2, 1, 3}));
+  EXPECT_EQ(whole_numbers(unique_consecutive(tensor({{1, 1, 2}, {3, 3, 3}}), -1).values), Wholes({1, 2, 3, 3}));
   EXPECT_EQ(unique_consecutive(zeros({0})).values.shape(), Dims({0}));
 }
 
 TEST(Arrangements, ValuesAtPositions) {
   const Tensor x = zeros({3}, DType::i64);
-  EXPECT_EQ(wholes(index_put(x, std::vector<Tensor>{tensor({1, 1})}, tensor({5, 6}), true)), Wholes({0, 11, 0}));
-  EXPECT_EQ(wholes(x), Wholes({0, 0, 0}));
+  EXPECT_EQ(whole_numbers(index_put(x, std::vector<Tensor>{tensor({1, 1})}, tensor({5, 6}), true)), Wholes({0, 11, 0}));
+  EXPECT_EQ(whole_numbers(x), Wholes({0, 0, 0}));
   Tensor tall = zeros({4, 2}, DType::i64), wide = zeros({2, 3}, DType::i64);
-  EXPECT_EQ(wholes(fill_diagonal_(wide, 4)), Wholes({4, 0, 0, 0, 4, 0}));
-  EXPECT_EQ(wholes(fill_diagonal_(tall, 1, true)), Wholes({1, 0, 0, 1, 0, 0, 1, 0}));
+  EXPECT_EQ(whole_numbers(fill_diagonal_(wide, 4)), Wholes({4, 0, 0, 0, 4, 0}));
+  EXPECT_EQ(whole_numbers(fill_diagonal_(tall, 1, true)), Wholes({1, 0, 0, 1, 0, 0, 1, 0}));
 }
 
 TEST(Arrangements, SpreadsAndMeans) {
