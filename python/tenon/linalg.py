@@ -7,7 +7,7 @@ is refused inside compiled functions. All but matrix_rank() have gradients, of e
 >>> import tenon
 >>> A = tenon.tensor([[2., 0.], [0., 4.]])
 >>> tenon.linalg.solve(A, tenon.tensor([2., 2.]))
-tensor([1.0000, 0.5000])
+tensor([1. , 0.5])
 """
 
 from . import _tenon

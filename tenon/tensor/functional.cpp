@@ -156,7 +156,7 @@ Tensors vector_of(std::string_view op, std::span<const Tensor> v, const Tensors&
   return {v.begin(), v.end()};
 }
 
-Product finished(Tensors outputs, Tensors products, const DerivativeOptions& options) {
+Product derivative_product(Tensors outputs, Tensors products, const DerivativeOptions& options) {
   return {without_history(std::move(outputs), options.create_graph),
           without_history(std::move(products), options.create_graph)};
 }
@@ -200,7 +200,8 @@ Product jvp(const TensorFunction& f, std::span<const Tensor> inputs, std::span<c
   Tensors outputs = f(leaves), seeds;
   for (const Tensor& output : outputs) seeds.push_back(zeros_like(output).requires_grad_());
   const Tensors slopes = gradients("jvp", outputs, seeds, leaves, {true, options.strict});
-  return finished(std::move(outputs), gradients("jvp", slopes, along, seeds, {options.create_graph, false}), options);
+  return derivative_product(std::move(outputs), gradients("jvp", slopes, along, seeds, {options.create_graph, false}),
+                            options);
 }
 
 Product vjp(const TensorFunction& f, std::span<const Tensor> inputs, std::span<const Tensor> v,
@@ -208,7 +209,8 @@ Product vjp(const TensorFunction& f, std::span<const Tensor> inputs, std::span<c
   const EnableGrad differentiable;
   const Tensors leaves = leaves_of("vjp", inputs, options.create_graph);
   Tensors outputs = f(leaves);
-  return finished(outputs, gradients("vjp", outputs, vector_of("vjp", v, outputs, "result"), leaves, options), options);
+  return derivative_product(outputs, gradients("vjp", outputs, vector_of("vjp", v, outputs, "result"), leaves, options),
+                            options);
 }
 
 Product hvp(const TensorFunction& f, std::span<const Tensor> inputs, std::span<const Tensor> v,
@@ -219,7 +221,7 @@ Product hvp(const TensorFunction& f, std::span<const Tensor> inputs, std::span<c
   const Tensor number = the_number("hvp", f(leaves)), seed = ones_like(number);
   const Tensors slopes = gradients("hvp", {number}, {&seed, 1}, leaves, {true, options.strict});
   const DerivativeOptions second{options.create_graph, false};
-  return finished({number}, gradients("hvp", slopes, along, leaves, second), options);
+  return derivative_product({number}, gradients("hvp", slopes, along, leaves, second), options);
 }
 
 }  // namespace tenon::autograd

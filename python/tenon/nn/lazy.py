@@ -16,7 +16,6 @@ class _Lazy(Module):
     _becomes, _missing, _dim = None, "", -1
 
     def __init__(self, *args, **kwargs):
-        super(Module, self).__init__()
         given = inspect.signature(self._becomes).bind(0, *args, **kwargs)
         given.apply_defaults()
         self.__dict__["_given"] = dict(given.arguments)
