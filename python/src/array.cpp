@@ -394,7 +394,7 @@ void note_arrays() {
     return py::reinterpret_steal<py::object>(Elements(x).object(0));
   }>("The number that a tensor of one element holds.", kMethod);
   define<"tolist", "x", [](const Tensor& x) -> py::object {
-    return py::reinterpret_steal<py::object>(Elements(x).lists(x.shape()));
+    return py::reinterpret_steal<py::object>(Elements(x).lists());
   }>("The elements as nested lists.", kMethod);
   define<"_to_bytes", "x", [](const Tensor& x) -> py::object {
     std::vector<std::byte> bytes;

@@ -4,7 +4,18 @@
 
 namespace tenon::python {
 
-Elements::Elements(const Tensor& x) : dtype_(x.dtype()) {
+// Another thread may give the tensor other data while this one waits.
+Elements::Elements(const Tensor& x) {
+  size_t wanted = 0;
+  do {
+    dtype_ = x.dtype();
+    shape_ = x.shape();
+    wanted = static_cast<size_t>(x.nbytes());
+    read(x);
+  } while (bytes_.size() != wanted || x.shape() != shape_ || x.dtype() != dtype_);
+}
+
+void Elements::read(const Tensor& x) {
   constexpr size_t kSmall = 64 << 10;
   const auto bytes = static_cast<size_t>(x.nbytes());
   if (bytes <= kSmall) {
@@ -32,9 +43,9 @@ PyObject* Elements::list(const Dims& shape, size_t depth, size_t& at) const {
   return made.release().ptr();
 }
 
-PyObject* Elements::lists(const Dims& shape) const {
+PyObject* Elements::lists() const {
   size_t at = 0;
-  return dispatch(dtype_, [&]<typename Stored>() { return list<Stored>(shape, 0, at); });
+  return dispatch(dtype_, [&]<typename Stored>() { return list<Stored>(shape_, 0, at); });
 }
 
 }  // namespace tenon::python

@@ -27,9 +27,10 @@ class Elements {
     return dispatch(dtype_, [&]<typename Stored>() { return object_of(stored<Stored>(i)); });
   }
   /// Nested lists of them.
-  PyObject* lists(const Dims& shape) const;
+  PyObject* lists() const;
 
  private:
+  void read(const Tensor& x);
   template <typename Stored>
   Stored stored(size_t i) const {
     Stored value;
@@ -49,6 +50,7 @@ class Elements {
   PyObject* list(const Dims& shape, size_t depth, size_t& at) const;
 
   DType dtype_;
+  Dims shape_;
   std::array<std::byte, 64> few_;
   std::vector<std::byte> many_;
   std::span<std::byte> bytes_;

@@ -671,11 +671,13 @@ class DataLoader:
             if not self._is_stream:
                 return self._pass(plan, self._by_sampler())
             return self._pass(plan, itertools.repeat(None)) if self.num_workers else plan.stream()
-        state = self._place.state
-        if self._begun is not None and (state.batch or state.epoch == self._begun):  # the last pass is not at its end
-            state = self._order.begin(self._begun + 1)
-        self._begun, self._place = state.epoch, _Place(state)
-        return self._pass(_Plan(self, state.epoch), *self._from(self._place, False))
+        with self._alone:  # threads that begin passes beside each other have one each
+            state = self._place.state
+            if self._begun is not None and (state.batch or state.epoch == self._begun):  # the last pass is not at its end
+                state = self._order.begin(self._begun + 1)
+            place = _Place(state)
+            self._begun, self._place = state.epoch, place
+        return self._pass(_Plan(self, state.epoch), *self._from(place, False))
 
     def _from(self, place, is_endless):
         """What comes from a place on, and what moves the place when workers hand it out."""

@@ -47,7 +47,7 @@ void copy_elements(const ir::IndexMap& map, const std::byte* from, size_t size, 
 bool read_at_once(const Value& value, std::span<std::byte> to) {
   // While it is held nobody overwrites the value. Who has it may wait for a lock of this caller's.
   const std::unique_lock lock(engine().mutex, std::try_to_lock);
-  if (!lock) return false;
+  if (!lock || to.size() != bytes_of(value.type())) return false;
   const Value& base = ir::base_of(value);
   if (!base.node->evaluated()) return false;
   auto* storage = static_cast<device::Storage*>(base.node->data(base.index).get());
