@@ -41,12 +41,12 @@ void require_never_saved(const RunFolder& folder, bool has_later_lines, std::str
 
 void require_no_trace_of_saving(const RunFolder& folder) {
   require_never_saved(folder, io::is_there("train", folder.path() / "model"), "saved its model");
-  require_never_saved(folder, !has_line(folder.metrics()) && io::is_there("train", folder.report()),
-                      "written a report, but metrics.jsonl has no line");
   for (const std::string& name : io::names_in_folder("train", folder.checkpoints())) {
     require_never_saved(folder, name == "best" || name.starts_with("damaged_"),
                         fmt::format("saved {}", io::escaped(name)));
   }
+  require_never_saved(folder, !has_line(folder.metrics()) && io::is_there("train", folder.report()),
+                      "written a report, but metrics.jsonl has no line");
 }
 
 void refuse_checkpoint(const fs::path& path, const Error& why, std::string_view remedy) {
