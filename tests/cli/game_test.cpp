@@ -255,6 +255,13 @@ TEST_F(Game, ABeginningAnewIsTold) {
   fs::remove_all(folder_ / "run/checkpoints");
   fs::create_directory(folder_ / "run/checkpoints");
   fs::remove(folder_ / "run/metrics.jsonl");
+  EXPECT_EQ(refusal("train --resume run --quiet"),
+            "1 tenon: [train] run: has written a report, but metrics.jsonl has no line, and its checkpoints are gone; put "
+            "them back, or begin a new run elsewhere");
+  // Killed before it wrote one.
+  fs::remove(folder_ / "run/report.html");
+  fs::remove_all(folder_ / "run/model");
+  std::ofstream(folder_ / "run/metrics.jsonl") << "{";
   const Outcome resumed = run("train --resume run --quiet");
   EXPECT_EQ(resumed.code, 0) << resumed.err;
   EXPECT_NE(resumed.err.find("begins anew\n"), resumed.err.npos) << resumed.err;
