@@ -1,5 +1,6 @@
 // Values on the host: copied where they lie before us, downloaded where they do not.
 
+#include <algorithm>
 #include <cstring>
 
 #include "tenon/base/error.h"
@@ -57,7 +58,7 @@ bool read_at_once(const Value& value, std::span<std::byte> to) {
   const bool is_whole = base == value;
   const ir::IndexMap map = is_whole ? ir::IndexMap() : ir::look_through(value).map;
   if (is_whole || map.is_contiguous())
-    std::memcpy(to.data(), from, to.size());
+    std::copy_n(from, to.size(), to.data());  // also where there are none
   else
     copy_elements(map, from, size_of(value.dtype()), to.data());
   base::require_whole_maps();  // after the copy: what a file that was cut gives is zeros
