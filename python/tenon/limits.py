@@ -3,7 +3,7 @@
 from . import _tenon
 from . import checks as _checks
 
-# Bits behind the point, the largest exponent, and PyTorch's resolution.
+# Bits after the point, the largest exponent, and PyTorch's resolution.
 _REAL = {"float32": (23, 127, 1e-6), "float16": (10, 15, 1e-3), "bfloat16": (7, 127, 1e-2), "float64": (52, 1023, 1e-15)}
 _INTEGERS = {"uint8": (0, 255), "int32": (-2**31, 2**31 - 1), "int64": (-2**63, 2**63 - 1)}
 

@@ -27,7 +27,7 @@ struct TextTable {
   std::vector<std::string> texts, seconds, labels;
 };
 
-/// Whether the name of a file is that of a table: .csv, .tsv, .jsonl, .ndjson or .json, and .gz, .bz2 or .zst behind
+/// Whether the name of a file is that of a table: .csv, .tsv, .jsonl, .ndjson or .json, and .gz, .bz2 or .zst after
 /// it.
 bool is_text_table(const std::filesystem::path& path);
 

@@ -141,7 +141,7 @@ void require_sizes(const char* op, const std::vector<int64_t>& sizes) {
   }
 }
 
-/// The order of axes with those of a plan behind the others, before the pairs.
+/// The order of axes with those of a plan after the others, before the pairs.
 Dims transformed_last(const Plan& plan, size_t rank, bool has_pairs) {
   Dims order;
   for (size_t i = 0; i < rank; ++i) {

@@ -10,7 +10,7 @@
 // host: such a function computes its operand at once, with one transfer each way for a tensor of another device, and is
 // refused inside captured functions. Gradients are transforms, and have gradients in turn.
 //
-// n, s: sizes before the transform, or behind irfft(); what is longer is cut, what is shorter padded with zeros.
+// n, s: sizes before the transform, or after irfft(); what is longer is cut, what is shorter padded with zeros.
 // norm: "backward" divides the inverse by the number of elements, "forward" the transform, "ortho" both by its root.
 
 #pragma once

@@ -89,7 +89,7 @@ Move move_of_batch(const Move& move, int64_t count) {
   return made;
 }
 
-// ---- indexed: where indices differ between examples, their lines are laid one behind the other ----
+// ---- indexed: where indices differ between examples, their lines are laid one after the other ----
 
 /// (count, ..., size, ...) with the axis of an example as its first one, joined with that of the batch.
 Dims lines_first(size_t rank, size_t axis) {

@@ -11,7 +11,7 @@
 namespace tenon::linalg::lapack {
 namespace {
 
-// Fortran passes the length of each text behind the other arguments.
+// Fortran passes the length of each text after the other arguments.
 using Length = std::size_t;
 using Text = const char*;
 using Int = const int*;

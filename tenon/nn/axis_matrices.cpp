@@ -9,7 +9,7 @@
 namespace tenon::nn {
 namespace {
 
-// What lies behind the axis is one axis for the product.
+// What lies after the axis is one axis for the product.
 Tensor along_axis(const Tensor& x, size_t axis, const Tensor& matrix) {
   const Dims shape = x.shape();
   if (axis + 1 == shape.size()) return matmul(x, matrix.t());

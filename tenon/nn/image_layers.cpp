@@ -16,7 +16,7 @@ Pad::Pad(int64_t dims, Dims sizes, std::string mode, double value)
 
 Tensor Pad::forward(const Tensor& x) const {
   if (x.dim() <= dims_)
-    base::fail("pad", "takes {} dims behind the channels, got {}", dims_, ir::to_string(x.shape()));
+    base::fail("pad", "takes {} dims after the channels, got {}", dims_, ir::to_string(x.shape()));
   return pad(x, sizes_, mode_, value_);
 }
 

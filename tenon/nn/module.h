@@ -110,7 +110,7 @@ class Module {
   /// The number of elements of all parameters; with `trainable`, of those that require grad.
   int64_t count_parameters(bool trainable = false) const;
 
-  /// Called before every call of the module, with its tensors, or behind it, with what it gives: to look at, to count,
+  /// Called before every call of the module, with its tensors, or after it, with what it gives: to look at, to count,
   /// to keep. The handle removes it again.
   using PreHook = std::function<void(const Module& module, const std::vector<Tensor>& arguments)>;
   using Hook = std::function<void(const Module& module, const std::vector<Tensor>& arguments,

@@ -201,9 +201,9 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   const Options whole(is_small ? DType::i32 : DType::i64, x.device());
 
   const Tensor source = pad(x, {1, 1, 1, 1}).clone().reshape({-1});  // in memory, so that kernels look it up
-  // Coordinates behind each other, in a row: so their gradients are computed one after the other, too.
+  // Coordinates after each other, in a row: so their gradients are computed one after the other, too.
   const Tensor coordinates = grid.permute({3, 0, 1, 2}).clone().reshape({-1});
-  // The first pixel of each image, behind its margin.
+  // The first pixel of each image, after its margin.
   const Tensor starts = add(mul(arange(batch * channels, whole), pixels), row_pixels + 1).reshape({batch, channels, 1});
   const auto along = [&](int64_t axis, int64_t size) {
     const Tensor unit =

@@ -16,7 +16,7 @@
 
 namespace tenon::text {
 
-/// What BERT reads: tokens with [CLS] before and [SEP] behind, and for each which of two texts it belongs to.
+/// What BERT reads: tokens with [CLS] before and [SEP] after, and for each which of two texts it belongs to.
 struct BertInput {
   std::vector<int32_t> ids, types;
 };

@@ -26,11 +26,11 @@ struct WordPieceModel {
 };
 
 /// A list of tokens, one a line, numbered from 0: BERT's vocab.txt or a list of words. A list that has no token for the
-/// unknown is given one, <unk>, behind its last line. Where `settings`, a tokenizer_config.json, does not say how texts
+/// unknown is given one, <unk>, after its last line. Where `settings`, a tokenizer_config.json, does not say how texts
 /// are spelled, they are put into lower case unless a token has capitals.
 WordPieceModel parse_vocabulary_lines(const io::Input& vocabulary, const io::Input* settings = nullptr);
 
-/// tokenizer.json of Hugging Face: a model of type WordPiece behind BERT's normalizer and pre-tokenizer. What would
+/// tokenizer.json of Hugging Face: a model of type WordPiece after BERT's normalizer and pre-tokenizer. What would
 /// change the tokens and is not done here is refused by name.
 WordPieceModel parse_hugging_face_wordpiece(const JsonView& root);
 
@@ -44,7 +44,7 @@ std::string hugging_face_json(const WordPieceModel& model);
 /// The number of the first of these names that is a special token.
 std::optional<int32_t> special_named(const std::vector<SpecialToken>& specials,
                                      std::initializer_list<std::string_view> names);
-/// What stands before a text ([CLS]) and behind it ([SEP]), where the vocabulary has it.
+/// What stands before a text ([CLS]) and after it ([SEP]), where the vocabulary has it.
 std::optional<int32_t> first_token(const WordPieceModel& model);
 std::optional<int32_t> last_token(const WordPieceModel& model);
 

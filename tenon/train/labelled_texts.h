@@ -40,7 +40,7 @@ class EncodedTexts : public data::Dataset {
   data::Sample get(int64_t i) const override;
   /// Each (texts, tokens), and the labels.
   std::optional<data::Sample> stacked(std::span<const int64_t> indices, Device device) const override;
-  /// The same of so many rows, of which those behind the texts have no label.
+  /// The same of so many rows, of which those after the texts have no label.
   data::Sample batch(std::span<const int64_t> indices, int64_t rows, Device device) const;
   const Text& operator[](int64_t i) const { return texts_[static_cast<size_t>(i)]; }
 

@@ -55,7 +55,7 @@ TEST(LayersOfFunctions, Pads) {
   EXPECT_EQ(nn::ReplicationPad3d(1)(ones({1, 1, 2, 2, 2})).shape(), (Dims{1, 1, 4, 4, 4}));
   EXPECT_EQ(text_of([] { nn::ZeroPad2d({1, 2, 3}); }),
             "[pad] takes one number or 4, before and after each dim, got (1, 2, 3)");
-  EXPECT_EQ(text_of([&] { nn::ZeroPad3d(1)(ones({2, 3})); }), "[pad] takes 3 dims behind the channels, got (2, 3)");
+  EXPECT_EQ(text_of([&] { nn::ZeroPad3d(1)(ones({2, 3})); }), "[pad] takes 3 dims after the channels, got (2, 3)");
 }
 
 TEST(LayersOfFunctions, Pixels) {

@@ -424,7 +424,7 @@ class Ending(unittest.TestCase):
             asked = time.monotonic()
             process.send_signal(signal.SIGINT)
             process.wait(60)
-            self.assertLess(time.monotonic() - asked, 2)
+            self.assertLess(time.monotonic() - asked, 8)  # the loader would sleep for 10
             with process.stdout, process.stderr:
                 self.assertEqual((process.returncode, process.stdout.read(), process.stderr.read()), (-signal.SIGINT, "printed", ""))
 

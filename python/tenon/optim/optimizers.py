@@ -261,7 +261,7 @@ class _OfLibrary(Optimizer):
         if "averaged" in before or getattr(self, "_keeps_gradients", False):
             raise ValueError("an optimizer that keeps averages or gradients cannot change its groups or settings; make a new one")
         if self.__dict__.get("_has_schedule"):
-            raise ValueError("an optimizer with a Scheduler or Plateau cannot change its groups or settings; make that behind the change")
+            raise ValueError("an optimizer with a Scheduler or Plateau cannot change its groups or settings; make that after the change")
         made = self._made(groups, settings)
         made._load_moments({name: before.get(name, value) for name, value in made._moments().items()})
         if self._core._momentum_varies():
