@@ -1,7 +1,6 @@
 """Gradients, functions with gradients of their own, and captured functions."""
 
 import functools
-import inspect
 import os
 import sys
 import threading
@@ -14,6 +13,7 @@ from .captured import Captured  # noqa: F401
 functional = sys.modules[__name__ + ".functional"] = _tenon._functional
 
 
+_GENERATOR = 0x20  # of the flags of code: inspect.CO_GENERATOR, which takes a while to import
 _entered = threading.local()  # blocks that are open, for those who enter one and keep no object
 
 
@@ -33,7 +33,7 @@ def _closed(block):
 
 def _inside(block, function):
     """A function, or a generator, whose code runs inside of a block; between its values a generator is outside."""
-    if not inspect.isgeneratorfunction(function):
+    if not getattr(getattr(function, "__code__", None), "co_flags", 0) & _GENERATOR:
         @functools.wraps(function)
         def wrapped(*args, **kwargs):
             with block():

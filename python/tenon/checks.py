@@ -15,3 +15,16 @@ def several_tensors(function, value):
         if not isinstance(one, _tenon.Tensor):
             raise TypeError(f"{function}() needs a tensor or several, not {type(one).__name__}")
     return tensors
+
+
+class SignatureOf:
+    """The signature of a class, made when somebody asks for it: importing inspect takes a third of importing all else."""
+
+    def __init__(self, make):
+        self._make = make
+
+    def __get__(self, instance, owner):
+        made = self._make(owner) if instance is None else None
+        if made is None:
+            raise AttributeError("__signature__")
+        return made

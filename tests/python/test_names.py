@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import inspect
 import math
 import os
 import pickle
@@ -505,6 +506,23 @@ class Pickles(Checked):
                     self.assertIs(pickle.loads(pickle.dumps(function)), function, name)
         for function in (len, math.sin):
             self.assertIs(pickle.loads(pickle.dumps(function)), function)
+
+
+class TestImport(unittest.TestCase):
+    def test_modules_that_take_long_to_import_wait_until_they_are_needed(self):
+        program = "import sys, tenon; print([one for one in ('inspect', 'numpy', 'asyncio', 'typing') if one in sys.modules])"
+        run = subprocess.run([sys.executable, "-S", "-c", program], text=True, capture_output=True, check=True,
+                             env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(tenon.__file__))})
+        self.assertEqual(run.stdout, "[]\n")
+
+    def test_signatures_are_there_all_the_same(self):
+        class Own(tenon.optim.SGD):
+            def __init__(self, weights):
+                super().__init__(weights, 0.1)
+
+        shown = {kind: str(inspect.signature(kind)).split(" weight_decay")[0] for kind in (tenon.optim.SGD, Own, nn.LazyLinear)}
+        self.assertEqual(list(shown.values()), ["(params, lr: float = 0.001, momentum: float = 0.0, dampening: float = 0.0,",
+                                                "(weights)", "(out_features: int, bias: bool = True, device=None, dtype=None)"])
 
 
 if __name__ == "__main__":

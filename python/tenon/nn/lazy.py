@@ -3,19 +3,30 @@
 Until then they have no parameters; then they are the layers that their names end with.
 """
 
-import inspect
-
 from .. import _tenon
+from ..checks import SignatureOf
 from . import conv, linear, norm
 from .module import Module
+
+
+def _signature_of(kind):
+    if "_becomes" not in vars(kind):
+        return None  # a class of the user's
+    import inspect
+
+    signature = inspect.signature(kind._becomes)
+    return signature.replace(parameters=[one for one in signature.parameters.values() if one.name != kind._missing])
 
 
 class _Lazy(Module):
     """What they share: the class that one becomes, the name of the size that is missing and the dim that has it."""
 
     _becomes, _missing, _dim = None, "", -1
+    __signature__ = SignatureOf(_signature_of)
 
     def __init__(self, *args, **kwargs):
+        import inspect
+
         given = inspect.signature(self._becomes).bind(0, *args, **kwargs)
         given.apply_defaults()
         self.__dict__["_given"] = dict(given.arguments)
@@ -60,13 +71,8 @@ class _Lazy(Module):
 
 def _lazy(becomes, missing, dim, size_of=None):
     """The class that becomes another."""
-    def made(self, *args, **kwargs):
-        _Lazy.__init__(self, *args, **kwargs)
-
-    signature = inspect.signature(becomes.__init__)
-    made.__signature__ = signature.replace(parameters=[one for one in signature.parameters.values() if one.name != missing])
     about = f"A {becomes.__name__} that takes {missing} from what it is given first."
-    attributes = {"__doc__": about, "__module__": __name__, "__init__": made, "_library_kind": becomes._library_kind,
+    attributes = {"__doc__": about, "__module__": __name__, "_library_kind": becomes._library_kind,
                   "_becomes": becomes, "_missing": missing, "_dim": dim}
     if size_of:
         attributes["_size_of"] = size_of

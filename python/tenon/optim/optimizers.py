@@ -2,10 +2,10 @@
 
 import collections.abc
 import copy
-import inspect
 import math
 
 from .. import _tenon
+from ..checks import SignatureOf
 from .optimizer import Optimizer, _groups_fit, _plain, _tensor_of
 
 _native = _tenon._optim
@@ -47,13 +47,21 @@ def _init_of(rule, defaults):
         self.defaults["maximize"] = bool(maximize)
         self._core = self._made(_plain(params), self.defaults)
 
-    plain, by_name, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
-    __init__.__signature__ = inspect.Signature([
-        *(inspect.Parameter(name, plain) for name in ("self", "params")),
-        *(inspect.Parameter(name, plain, default=default, annotation=type(default) if isinstance(default, (bool, float)) else empty)
-          for name, default in defaults.items()),
-        *(inspect.Parameter(name, by_name, default=default) for name, default in {"maximize": False, **dict.fromkeys(_PASSED_OVER)}.items())])
     return __init__
+
+
+def _signature_of(kind):
+    rule = next((one for one in kind.__mro__ if "__init__" in vars(one)), kind)
+    if "_rule_defaults" not in vars(rule):
+        return None  # a class of the user's with a constructor of its own
+    import inspect
+
+    plain, by_name, empty = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.empty
+    return inspect.Signature([
+        inspect.Parameter("params", plain),
+        *(inspect.Parameter(name, plain, default=default, annotation=type(default) if isinstance(default, (bool, float)) else empty)
+          for name, default in rule._rule_defaults.items()),
+        *(inspect.Parameter(name, by_name, default=default) for name, default in {"maximize": False, **dict.fromkeys(_PASSED_OVER)}.items())])
 
 
 class _Group(collections.abc.MutableMapping):
@@ -213,10 +221,12 @@ class _OfLibrary(Optimizer):
     """An optimizer of C++. Its groups and most settings are fixed when it is made: where they change, another one with the same
     parameters and moments takes its place."""
 
+    __signature__ = SignatureOf(_signature_of)
+
     def __init_subclass__(cls, rule=None, **kwargs):
         super().__init_subclass__(**kwargs)
         if rule is not None:
-            cls._rule, cls.__init__ = cls.__name__, _init_of(cls.__name__, rule)
+            cls._rule, cls._rule_defaults, cls.__init__ = cls.__name__, rule, _init_of(cls.__name__, rule)
 
     def _made(self, groups, settings):
         made = _native._make(self._rule, groups, {name: value for name, value in settings.items() if name != "maximize"})
