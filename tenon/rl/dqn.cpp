@@ -10,6 +10,7 @@
 #include "tenon/nn/activations.h"
 #include "tenon/nn/layers.h"
 #include "tenon/nn/losses.h"
+#include "tenon/rl/captured.h"
 #include "tenon/rl/diverged.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/ops.h"
@@ -21,10 +22,6 @@ namespace {
 
 using base::fail;
 
-// Nothing that these functions read changes but what they are given; looking for it took a fifth of 100 episodes.
-// TENON_VERIFY_CAPTURE looks all the same.
-constexpr CompileOptions kKnown{.verify_every = 0};
-constexpr float kBarred = -1e30F;  // added to the value of a move that is not legal
 constexpr int64_t kRowsAtOnce = 64;
 
 void add_layers(nn::Sequential& network, const DqnOptions& options) {
@@ -77,19 +74,6 @@ const DqnOptions& checked(const DqnOptions& options) {
   return options;
 }
 
-// Means of squares and counts; with others Adam makes weights that are no numbers.
-void require_moments(const NamedTensors& optimizer) {
-  const NoGrad reading;
-  for (const auto& [name, tensor] : optimizer) {
-    if ((name == "step" || name.ends_with("exp_avg_sq")) && tensor.numel() > 0 && (tensor < 0).any().item<bool>())
-      fail("2048", "{} of the saved optimizer holds numbers below 0", name);
-  }
-}
-
-Tensor sent(const std::vector<float>& numbers, const Dims& shape, Device to) {
-  return from_bytes(std::as_bytes(std::span(numbers)), shape, Options(DType::f32, to));
-}
-
 }  // namespace
 
 size_t width(Encoding encoding) {
@@ -132,8 +116,8 @@ Dqn::Dqn(const DqnOptions& options)
             const NoGrad playing;
             return network_(boards);
           },
-          kKnown)),
-      step_(compile([this](const Tensor& batch) { return step(batch); }, kKnown)),
+          kReadsArgumentsAlone)),
+      step_(compile([this](const Tensor& batch) { return step(batch); }, kReadsArgumentsAlone)),
       board_(width(options.encoding)),
       sent_(static_cast<size_t>(layout_.size)),
       board_there_(sent(board_, {1, static_cast<int64_t>(board_.size())}, options.device)),

@@ -61,6 +61,7 @@ class Dqn {
   void learn(Replay& replay, Random& random);
   /// The loss of the last step.
   double loss() const;
+  int64_t learning_steps() const { return steps_; }
 
   /// Weights, moments and counters; they share memory with this object where they can.
   NamedTensors state() const;

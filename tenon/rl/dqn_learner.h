@@ -17,6 +17,7 @@ class DqnLearner : public Learner {
   void play(std::vector<Episode>& ended) override;
   double epsilon() const override { return exploration_.at(episodes_); }
   double loss() const override { return dqn_.loss(); }
+  int64_t learning_steps() const override { return dqn_.learning_steps(); }
   bool is_finite() const override { return first_not_finite(dqn_.state()).empty(); }
   void choose(std::span<const Board> boards, std::span<Move> moves) override;
   NamedTensors state() const override;

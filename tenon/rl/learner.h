@@ -35,6 +35,8 @@ class Learner {
   virtual double epsilon() const = 0;
   /// How wrong values were lately: the mean square of what was learned.
   virtual double loss() const = 0;
+  /// Steps of learning so far.
+  virtual int64_t learning_steps() const = 0;
 
   /// Whether all that was learned, and all that learning goes on with, is finite.
   virtual bool is_finite() const = 0;

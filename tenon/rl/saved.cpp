@@ -42,4 +42,12 @@ void require_finite(const NamedTensors& state) {
     base::fail("2048", "{} of the saved state holds numbers that are not finite", name);
 }
 
+void require_moments(const NamedTensors& optimizer) {
+  const NoGrad reading;
+  for (const auto& [name, tensor] : optimizer) {
+    if ((name == "step" || name.ends_with("exp_avg_sq")) && tensor.numel() > 0 && (tensor < 0).any().item<bool>())
+      base::fail("2048", "{} of the saved optimizer holds numbers below 0", name);
+  }
+}
+
 }  // namespace tenon::rl

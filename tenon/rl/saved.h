@@ -65,6 +65,8 @@ inline void require_counts(const std::string& name, const std::vector<int64_t>& 
 std::string first_not_finite(const NamedTensors& state);
 /// Fails, naming it, where there is one.
 void require_finite(const NamedTensors& state);
+/// Fails where means of squares or counts of an optimizer are below 0: with them Adam makes weights that are no numbers.
+void require_moments(const NamedTensors& optimizer);
 
 /// All that stands under "prefix.", without it.
 inline NamedTensors part(const NamedTensors& state, const std::string& prefix) {

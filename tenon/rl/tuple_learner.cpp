@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tenon/base/error.h"
+#include "tenon/rl/captured.h"
 #include "tenon/rl/diverged.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
@@ -16,15 +17,9 @@ namespace tenon::rl {
 namespace {
 
 constexpr int64_t kLookups = TupleNetwork::kLookups;
-constexpr float kBarred = -1e30F;
 constexpr size_t kBoardsAtOnce = 64;
 // No board is worth a tenth of the root of it, however high first_value is: beyond, values grow without end.
 constexpr float kMostLoss = 1e20F;
-
-template <typename T>
-Tensor sent(const std::vector<T>& numbers, const Dims& shape, Device to) {
-  return from_bytes(std::as_bytes(std::span(numbers)), shape, Options(kDTypeOf<T>, to));
-}
 
 }  // namespace
 
@@ -33,9 +28,9 @@ TupleLearner::TupleLearner(const DqnConfig& config)
       games_(static_cast<size_t>(config.games), static_cast<uint64_t>(config.seed)),
       network_(config.first_value, device_of(config)),
       step_(compile([this](const Tensor& places, const Tensor& numbers) { return step(places, numbers); },
-                    {.verify_every = 0})),
+                    kReadsArgumentsAlone)),
       best_(compile([this](const Tensor& places, const Tensor& gained) { return best(places, gained); },
-                    {.verify_every = 0})),
+                    kReadsArgumentsAlone)),
       places_(games_.size() * 5 * kLookups),
       numbers_(games_.size() * 6),
       chosen_(games_.size()),
@@ -94,6 +89,7 @@ void TupleLearner::move_all(std::vector<Episode>& ended) {
   const std::vector<Tensor> made = step_(sent(places_, {static_cast<int64_t>(places_.size())}, device),
                                          sent(numbers_, {static_cast<int64_t>(numbers_.size())}, device));
   last_ = made[1];
+  ++steps_;
   require_finite();
   read<int32_t>(made[0], chosen_);
   for (size_t i = 0; i < games; ++i) {
@@ -158,14 +154,14 @@ NamedTensors TupleLearner::state() const {
   const auto last = places_.end() - static_cast<ptrdiff_t>(games_.size() * kLookups);
   state.emplace("before", saved(std::vector<int64_t>(last, places_.end())));
   state.emplace("has_before", saved(std::vector<int64_t>(has_before_.begin(), has_before_.end())));
-  state.emplace("counts", saved(std::vector<int64_t>{episodes_}));
+  state.emplace("counts", saved(std::vector<int64_t>{episodes_, steps_}));
   return state;
 }
 
 void TupleLearner::load(const NamedTensors& state) {
   const size_t games = games_.size();
   const std::vector<int64_t> before = numbers(state, "before", games * kLookups),
-                             has_before = numbers(state, "has_before", games), counts = numbers(state, "counts", 1);
+                             has_before = numbers(state, "has_before", games), counts = numbers(state, "counts", 2);
   for (const int64_t place : before) {
     if (place < 0 || place >= TupleNetwork::kEntries)
       base::fail("2048", "the saved state looks up {} in a table of {}", place, TupleNetwork::kEntries);
@@ -183,6 +179,7 @@ void TupleLearner::load(const NamedTensors& state) {
   std::copy(before.begin(), before.end(), places_.end() - static_cast<ptrdiff_t>(games * kLookups));
   std::copy(has_before.begin(), has_before.end(), has_before_.begin());
   episodes_ = counts[0];
+  steps_ = counts[1];
 }
 
 }  // namespace tenon::rl

@@ -24,6 +24,7 @@ class TupleLearner : public Learner {
   const Games& games() const { return games_; }
   double epsilon() const override { return 0; }  // the tiles that appear are chance enough
   double loss() const override;
+  int64_t learning_steps() const override { return steps_; }
   bool is_finite() const override { return true; }  // each step looks, and throws
   void choose(std::span<const Board> boards, std::span<Move> moves) override;
   NamedTensors state() const override;
@@ -48,7 +49,7 @@ class TupleLearner : public Learner {
   std::vector<bool> has_before_;  // whether a game has an afterstate to learn for
   TableSharing sharing_;
   Tensor last_;  // the mean square of the last changes
-  int64_t episodes_ = 0;
+  int64_t episodes_ = 0, steps_ = 0;
 };
 
 }  // namespace tenon::rl

@@ -145,6 +145,9 @@ std::string game_metrics_line(const GameMetrics& metrics) {
   line["epsilon"] = metrics.epsilon;
   line["loss"] = metrics.loss;  // null before anything was learned
   line["episodes_per_second"] = metrics.episodes_per_second;
+  line["moves_per_second"] = metrics.moves_per_second;
+  line["learning_ms"] = metrics.learning_ms;
+  line["resident_bytes"] = metrics.resident_bytes;
   line["seconds"] = metrics.seconds;
   if (metrics.resumed) line["resumed"] = true;
   return line.dump() + "\n";
@@ -174,6 +177,11 @@ std::vector<GameMetrics> read_game_metrics(const fs::path& path) {
     one.epsilon = io::json_field<double>(input, line, "epsilon");
     one.loss = number_of(io::json_field<Json>(input, line, "loss"));
     one.episodes_per_second = io::json_field<double>(input, line, "episodes_per_second");
+    if (line.contains("moves_per_second")) {  // lines of older versions go without
+      one.moves_per_second = io::json_field<double>(input, line, "moves_per_second");
+      one.learning_ms = number_of(io::json_field<Json>(input, line, "learning_ms"));
+      one.resident_bytes = io::json_field<int64_t>(input, line, "resident_bytes");
+    }
     one.seconds = io::json_field<double>(input, line, "seconds");
     one.resumed = line.contains("resumed");
     all.push_back(std::move(one));

@@ -19,6 +19,8 @@ struct GameMetrics {
   int64_t best_score = 0;
   std::vector<int64_t> by_tile;  // games whose largest tile has this exponent
   double epsilon = 0, loss = 0, episodes_per_second = 0;
+  double moves_per_second = 0, learning_ms = 0;  // the second: playing and learning, to a step of learning
+  int64_t resident_bytes = 0;                    // of this process; 0: not known
   double seconds = 0;  // of playing and learning, since the beginning of the run
   bool resumed = false;
 };

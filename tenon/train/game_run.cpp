@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tenon/base/error.h"
+#include "tenon/base/resident.h"
 #include "tenon/io/file.h"
 #include "tenon/io/json.h"
 #include "tenon/tensor/autograd.h"
@@ -263,13 +264,15 @@ class GameRun {
   GameResult play() {
     const StopRequest stop;
     const std::string device = rl::device_of(config_).name();
-    line_.note(fmt::format("{}: {} parameters{}{}",
-                           config_.learner == "dqn" ? "a network and a replay" : "tables of values",
-                           watch::with_separators(parameters()), config_.learner == "dqn" ? "" : ", afterstates",
+    const std::string_view what = config_.learner == "dqn"      ? "a network and a replay"
+                                  : config_.learner == "tuples" ? "tables of values of afterstates"
+                                                                : "a network for afterstates";
+    line_.note(fmt::format("{}: {} parameters{}", what, watch::with_separators(parameters()),
                            device == "cpu" ? "" : ", on " + device));
     const int64_t end = std::min(config_.episodes, options_.stop_after.value_or(config_.episodes));
     clock_.start();
     logged_seconds_ = clock_.seconds();
+    logged_steps_ = learner_->learning_steps();
     std::vector<rl::Episode> ended;
     while (done_ < end && !stop.requested()) {
       ended.clear();
@@ -299,7 +302,7 @@ class GameRun {
     const std::string saved = saved_ >= 0 ? fmt::format("the last checkpoint is of game {}", saved_)
                                           : std::string("there is no checkpoint yet");
     fail(kOp, "after {} games {}; {}; begin a new run with a lower {}", done_, why, saved,
-         config_.learner == "dqn" ? "lr" : "rate");
+         config_.learner == "tuples" ? "rate" : "lr");
   }
 
   // The loss alone does not tell: a square that was infinite once stays in Adam's moments, and nothing is learned any
@@ -332,7 +335,12 @@ class GameRun {
     now.epsilon = learner_->epsilon();
     now.loss = learner_->loss();
     require_finite(now.loss);
-    now.episodes_per_second = static_cast<double>(recent_.size()) / std::max(1e-9, seconds - logged_seconds_);
+    const int64_t steps = learner_->learning_steps();
+    const double passed = std::max(1e-9, seconds - logged_seconds_);
+    now.episodes_per_second = static_cast<double>(recent_.size()) / passed;
+    now.moves_per_second = sum.mean_moves * static_cast<double>(recent_.size()) / passed;
+    now.learning_ms = steps > logged_steps_ ? passed * 1e3 / static_cast<double>(steps - logged_steps_) : 0;
+    now.resident_bytes = base::resident_bytes();
     now.seconds = seconds;
     now.resumed = std::exchange(resumed_, false);
     const std::string line = game_metrics_line(now);
@@ -347,15 +355,19 @@ class GameRun {
     metrics_.push_back(std::move(now));
     recent_.clear();
     logged_seconds_ = seconds;
+    logged_steps_ = steps;
   }
 
   void show(const GameMetrics& now) {
     const double left = static_cast<double>(config_.episodes - done_) / std::max(1e-9, now.episodes_per_second);
     const std::string explores = config_.learner == "dqn" ? fmt::format("  epsilon {:.2f}", now.epsilon) : "";
-    line_.show(fmt::format("{}/{} games  score {}  best {} (tile {}){}  {:.0f} games/s  {} left",
+    const std::string memory = now.resident_bytes > 0 ? "  " + watch::bytes_text(now.resident_bytes) : "";
+    line_.show(fmt::format("{}/{} games  score {}  best {} (tile {}){}  {:.0f} games/s  {} moves/s  {:.2f} ms/step{}  {} left",
                            watch::with_separators(done_), watch::with_separators(config_.episodes),
                            watch::with_separators(std::llround(now.mean_score)), watch::with_separators(best_score_),
-                           best_tile_, explores, now.episodes_per_second, watch::duration_text(left)));
+                           best_tile_, explores, now.episodes_per_second,
+                           watch::with_separators(std::llround(now.moves_per_second)), now.learning_ms, memory,
+                           watch::duration_text(left)));
   }
 
   void save() {
@@ -429,6 +441,7 @@ class GameRun {
   int64_t done_ = 0, saved_ = -1, best_score_ = 0;
   int best_tile_ = 0;
   double logged_seconds_ = 0;
+  int64_t logged_steps_ = 0;  // of learning
   bool resumed_ = false;
 };
 

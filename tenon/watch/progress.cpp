@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tenon/io/input.h"
+#include "tenon/watch/report.h"
 
 namespace tenon::watch {
 namespace {
@@ -33,11 +34,6 @@ std::string short_number(double number) {
     return fmt::format("{:.{}f}{}", scaled, scaled < 9.995 ? 2 : scaled < 99.95 ? 1 : 0, letter);
   }
   return fmt::format("{:.0f}", number);
-}
-
-std::string bytes_text(int64_t bytes) {
-  const double mib = static_cast<double>(bytes) / (1 << 20);
-  return mib < 1024 ? fmt::format("{:.0f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
 }
 
 /// "4:05", "1:02:33", "3d 04:00".

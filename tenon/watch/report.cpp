@@ -291,6 +291,11 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.1f} s", seconds);
 }
 
+std::string bytes_text(int64_t bytes) {
+  const double mib = static_cast<double>(bytes) / (1 << 20);
+  return mib < 1024 ? fmt::format("{:.0f} MiB", mib) : fmt::format("{:.1f} GiB", mib / 1024);
+}
+
 std::string with_separators(int64_t number) {
   std::string text = fmt::format("{}", number);
   for (int64_t at = static_cast<int64_t>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<size_t>(at), ",");

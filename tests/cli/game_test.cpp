@@ -76,6 +76,10 @@ TEST_F(Game, TrainsReportsAndPlays) {
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_EQ(lines.back()["episode"], 12);
   EXPECT_GT(lines[0]["mean_score"], 100);
+  for (const Json& line : lines) {
+    for (const char* key : {"moves_per_second", "learning_ms", "resident_bytes"}) EXPECT_GT(line[key], 0) << key;
+  }
+  EXPECT_NE(trained.err.find(" moves/s"), trained.err.npos) << trained.err;
   const std::string page = content_of(folder_ / "run/report.html");
   EXPECT_NE(page.find("Largest tiles of the games of training"), page.npos);
   for (const char* part : {"Score", "Random moves (epsilon)", "id=\"even\" checked", "id=\"log\""})
