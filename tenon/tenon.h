@@ -76,6 +76,7 @@
 #include "tenon/optim/grad_scaler.h"
 #include "tenon/optim/optimizers.h"
 #include "tenon/optim/schedule.h"
+#include "tenon/rl/afterstate_learner.h"
 #include "tenon/rl/dqn.h"
 #include "tenon/rl/dqn_learner.h"
 #include "tenon/rl/learner.h"

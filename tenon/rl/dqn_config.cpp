@@ -30,7 +30,7 @@ struct Key {
   Field field;
   double least, most;                     // of numbers
   std::vector<std::string_view> choices;  // of texts; empty: any
-  std::string_view learner;               // that looks at it; empty: all
+  std::string_view learner;               // those that look at it; empty: all
   bool may_change;                        // when a run is taken up again
   std::string_view does;
 };
@@ -45,10 +45,11 @@ std::span<const Key> keys() {
        &C::learner,
        0,
        0,
-       {"dqn", "tuples"},
+       {"dqn", "afterstates", "tuples"},
        "",
        false,
-       "dqn: a network and a replay; tuples: values of afterstates looked up by groups of cells"},
+       "dqn: a network and a replay; afterstates: a network that values the boards that moves lead to; tuples: values of "
+       "these boards looked up by groups of cells"},
       {"episodes", &C::episodes, 1, kMany, {}, "", true, "Games to play"},
       {"seed", &C::seed, 0, kMany, {}, "", false, "Of tiles, moves, draws and first weights"},
       {"device.name",
@@ -67,8 +68,9 @@ std::span<const Key> keys() {
        "dqn",
        false,
        "What the network sees of a cell: its tile, the exponent of it, or which of 16 exponents it is"},
-      {"hidden", &C::hidden, 1, 65536, {}, "dqn", false, "Widths of the hidden layers"},
-      {"lr", &C::lr, 0, 1, {}, "dqn", false, "Learning rate of Adam"},
+      {"hidden", &C::hidden, 1, 65536, {}, "dqn, afterstates", false, "Widths of the hidden layers"},
+      {"lr", &C::lr, 0, 1, {}, "dqn, afterstates", false, "Learning rate of Adam"},
+      {"lr_to", &C::lr_to, 0, 1, {}, "afterstates", false, "The same at the end; it falls by a factor a game"},
       {"discount", &C::discount, 0, 1, {}, "dqn", false, "What a score is worth a move later"},
       {"batch", &C::batch, 1, 65536, {}, "dqn", false, "Transitions of a step of learning"},
       {"replay", &C::replay, 1, 1e8, {}, "dqn", false, "Transitions that are kept"},
@@ -117,7 +119,7 @@ std::span<const Key> keys() {
       {"epsilon_from", &C::epsilon_from, 0, 1, {}, "dqn", false, "Share of random moves in the first game"},
       {"epsilon_factor", &C::epsilon_factor, 0, 1, {}, "dqn", false, "By which it falls with every game"},
       {"epsilon_to", &C::epsilon_to, 0, 1, {}, "dqn", false, "Down to this"},
-      {"games", &C::games, 1, 65536, {}, "tuples", false, "Games beside each other"},
+      {"games", &C::games, 1, 65536, {}, "afterstates, tuples", false, "Games beside each other"},
       {"first_value",
        &C::first_value,
        0,
@@ -221,7 +223,9 @@ Json from_text(const Key& key, std::string_view text) {
   return value.is_discarded() ? Json(std::string(text)) : value;
 }
 
-bool acts(const Key& key, const DqnConfig& config) { return key.learner.empty() || key.learner == config.learner; }
+bool acts(const Key& key, const DqnConfig& config) {
+  return key.learner.empty() || key.learner.find(config.learner) != key.learner.npos;
+}
 
 void require_acting(const Key& key, const DqnConfig& config, std::string_view where) {
   if (!acts(key, config))
@@ -285,13 +289,17 @@ void validate(const DqnConfig& config, std::string_view name) {
     assign(again, key, value_of(config, key), name);  // whoever filled it in: its ranges are looked at here
     if (value_of(config, key) != value_of(defaults, key)) require_acting(key, config, name);
   }
-  if (config.learner != "dqn") {
+  if (config.learner == "tuples") {
     if (config.rate == 0 && config.rate_to == 0)
       fail("config", "{}: rate and rate_to are 0, with which nothing is learned; set one above 0", name);
     return;
   }
   if (config.lr == 0) fail("config", "{}: lr is 0, with which nothing is learned; set it above 0", name);
   if (config.hidden.empty()) fail("config", "{}: hidden names no layer; name one or more", name);
+  if (config.learner == "afterstates") {
+    if (config.lr_to == 0) fail("config", "{}: lr_to is 0, to which no factor leads; set it above 0", name);
+    return;
+  }
   if (config.epsilon_from < config.epsilon_to)
     fail("config", "{}: epsilon_from is {}, below epsilon_to, which is {}, and epsilon never rises; lower epsilon_to",
          name, config.epsilon_from, config.epsilon_to);
@@ -340,7 +348,7 @@ std::string dqn_config_markdown() {
   const DqnConfig defaults;
   for (const Key& key : keys())
     text += fmt::format("| `{}` | `{}` | {} | {} |\n", key.name, value_of(defaults, key).dump(),
-                        key.learner.empty() ? "both" : key.learner, key.does);
+                        key.learner.empty() ? "all" : key.learner, key.does);
   return text;
 }
 

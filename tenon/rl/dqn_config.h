@@ -13,7 +13,7 @@ namespace tenon::rl {
 
 struct DqnConfig {
   std::string description;
-  std::string learner = "dqn";  // or "tuples"
+  std::string learner = "dqn";  // or "afterstates", "tuples"
   int64_t episodes = 100;
   int64_t seed = 1;
   std::string device;  // empty: the default device
@@ -34,7 +34,10 @@ struct DqnConfig {
   int64_t learn_every = 0;  // moves; 0: once behind every episode
   double epsilon_from = 1, epsilon_factor = 0.995, epsilon_to = 0.1;
 
-  // tuples
+  // afterstates
+  double lr_to = 1e-3;
+
+  // tuples, and afterstates the first of these
   int64_t games = 16;
   double first_value = 0;
   double rate = 0.1, rate_to = 0.1;

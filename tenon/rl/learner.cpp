@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tenon/base/error.h"
+#include "tenon/rl/afterstate_learner.h"
 #include "tenon/rl/dqn_learner.h"
 #include "tenon/rl/games.h"
 #include "tenon/rl/tuple_learner.h"
@@ -16,6 +17,7 @@ Device device_of(const DqnConfig& config) { return config.device.empty() ? Devic
 std::unique_ptr<Learner> make_learner(const DqnConfig& config) {
   validate(config, "config");
   if (config.learner == "dqn") return std::make_unique<DqnLearner>(config);
+  if (config.learner == "afterstates") return std::make_unique<AfterstateLearner>(config);
   return std::make_unique<TupleLearner>(config);
 }
 

@@ -7,9 +7,9 @@
 #include <bit>
 #include <map>
 
-#include "tenon/base/error.h"
 #include "tenon/rl/games.h"
 #include "tenon/rl/saved.h"
+#include "tests/error_text.h"
 
 namespace tenon::rl {
 namespace {
@@ -163,15 +163,6 @@ TEST(Board, AnyLegalMoveIsAsLikely) {
   for (const auto& [move, count] : counts) EXPECT_NEAR(count, 1000, 120) << name(move);
 }
 
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
 TEST(Board, BoardsThatCannotBeAreRefused) {
   const auto with = [](int64_t tile) {
     std::vector<int64_t> tiles(16, 2);
@@ -179,13 +170,13 @@ TEST(Board, BoardsThatCannotBeAreRefused) {
     return tiles;
   };
   const std::string tail = ", which is no tile; tiles are 0 (none) and powers of two from 2 to 32768";
-  EXPECT_EQ(error_of([&] { board_of(with(3)); }), "[2048] cell 5 of a board is 3" + tail);
-  EXPECT_EQ(error_of([&] { board_of(with(1)); }), "[2048] cell 5 of a board is 1" + tail);
-  EXPECT_EQ(error_of([&] { board_of(with(65536)); }), "[2048] cell 5 of a board is 65536" + tail);
-  EXPECT_EQ(error_of([&] { board_of(with(-2)); }), "[2048] cell 5 of a board is -2" + tail);
-  EXPECT_EQ(error_of([&] { board_of(std::vector<int64_t>(9, 2)); }), "[2048] a board has 16 cells, not 9");
-  EXPECT_EQ(error_of([&] { require_possible({0x1}); }), "[2048] a board has two tiles or more; this one has 1");
-  EXPECT_EQ(error_of([&] { require_possible({0x333}); }),
+  EXPECT_EQ(text_of([&] { board_of(with(3)); }), "[2048] cell 5 of a board is 3" + tail);
+  EXPECT_EQ(text_of([&] { board_of(with(1)); }), "[2048] cell 5 of a board is 1" + tail);
+  EXPECT_EQ(text_of([&] { board_of(with(65536)); }), "[2048] cell 5 of a board is 65536" + tail);
+  EXPECT_EQ(text_of([&] { board_of(with(-2)); }), "[2048] cell 5 of a board is -2" + tail);
+  EXPECT_EQ(text_of([&] { board_of(std::vector<int64_t>(9, 2)); }), "[2048] a board has 16 cells, not 9");
+  EXPECT_EQ(text_of([&] { require_possible({0x1}); }), "[2048] a board has two tiles or more; this one has 1");
+  EXPECT_EQ(text_of([&] { require_possible({0x333}); }),
             "[2048] this board cannot be: the tile that appeared last is a 2 or a 4, and it has neither");
   EXPECT_EQ(board_of(with(2)).cells, 0x1111111111111111U);
 }
@@ -218,13 +209,13 @@ TEST(Games, IllegalMovesAreRefusedBeforeAnythingMoves) {
   games.set(0, {0x1212212112122121 & ~uint64_t{0xF}});  // only the first cell is empty
   games.set(1, {0x0012});
   const Board before = games.board(0);
-  EXPECT_EQ(error_of([&] { games.play(0, Move::right); }),
+  EXPECT_EQ(text_of([&] { games.play(0, Move::right); }),
             "[2048] right is not a legal move in game 0; legal moves: up, left");
   const Move both[] = {Move::up, Move::left};
-  EXPECT_EQ(error_of([&] { games.play(both); }), "[2048] left is not a legal move in game 1; legal moves: right, down");
+  EXPECT_EQ(text_of([&] { games.play(both); }), "[2048] left is not a legal move in game 1; legal moves: right, down");
   EXPECT_EQ(games.board(0), before);
-  EXPECT_EQ(error_of([&] { games.play(std::span(both, 1)); }), "[2048] 1 moves for 2 games");
-  EXPECT_EQ(error_of([&] { games.set(0, {}); }), "[2048] a board has two tiles or more; this one has 0");
+  EXPECT_EQ(text_of([&] { games.play(std::span(both, 1)); }), "[2048] 1 moves for 2 games");
+  EXPECT_EQ(text_of([&] { games.set(0, {}); }), "[2048] a board has two tiles or more; this one has 0");
 }
 
 TEST(Games, GoOnFromASavedStateAsIfNothingHadHappened) {
@@ -254,39 +245,39 @@ TEST(Board, WhatIsNoMoveAndNoCellIsRefused) {
   const Move none = static_cast<Move>(200), beyond = static_cast<Move>(4);
   const Board board{0x0012}, over{0x1212212112122121};
   Random random(1);
-  EXPECT_EQ(error_of([&] { name(none); }), "[2048] 200 is no move; moves are 0 (up) to 3 (left)");
-  EXPECT_EQ(error_of([&] { slid(board, beyond); }), "[2048] 4 is no move; moves are 0 (up) to 3 (left)");
+  EXPECT_EQ(text_of([&] { name(none); }), "[2048] 200 is no move; moves are 0 (up) to 3 (left)");
+  EXPECT_EQ(text_of([&] { slid(board, beyond); }), "[2048] 4 is no move; moves are 0 (up) to 3 (left)");
   EXPECT_FALSE(contains(0xFF, none));
   EXPECT_FALSE(contains(0xFF, beyond));
-  EXPECT_EQ(error_of([&] { (void)board.exponent(16); }), "[2048] there is no cell 16; cells are 0 to 15");
-  EXPECT_EQ(error_of([&] { (void)board.tile(-1); }), "[2048] there is no cell -1; cells are 0 to 15");
-  EXPECT_EQ(error_of([&] { with_new_tile(over, random); }), "[2048] no cell is empty: a new tile has no place");
-  EXPECT_EQ(error_of([&] { turn(board, Move::left, random); }),
+  EXPECT_EQ(text_of([&] { (void)board.exponent(16); }), "[2048] there is no cell 16; cells are 0 to 15");
+  EXPECT_EQ(text_of([&] { (void)board.tile(-1); }), "[2048] there is no cell -1; cells are 0 to 15");
+  EXPECT_EQ(text_of([&] { with_new_tile(over, random); }), "[2048] no cell is empty: a new tile has no place");
+  EXPECT_EQ(text_of([&] { turn(board, Move::left, random); }),
             "[2048] left is not a legal move; legal moves: right, down");
-  EXPECT_EQ(error_of([&] { turn(over, Move::up, random); }), "[2048] up is not a legal move; legal moves: none");
-  EXPECT_EQ(error_of([&] { any_of(0, random); }), "[2048] there is no move to choose from: the game is over");
+  EXPECT_EQ(text_of([&] { turn(over, Move::up, random); }), "[2048] up is not a legal move; legal moves: none");
+  EXPECT_EQ(text_of([&] { any_of(0, random); }), "[2048] there is no move to choose from: the game is over");
   const std::array<float, kMoves> worth{}, partly{NAN, -3, NAN, -2};
   EXPECT_EQ(best_of(partly, 0xF), Move::left);
   EXPECT_EQ(best_of(std::array<float, kMoves>{NAN, NAN, NAN, NAN}, 0b1010), Move::right);
-  EXPECT_EQ(error_of([&] { best_of(worth, 0); }), "[2048] there is no move to choose from: the game is over");
-  EXPECT_EQ(error_of([&] { random.below(0); }),
+  EXPECT_EQ(text_of([&] { best_of(worth, 0); }), "[2048] there is no move to choose from: the game is over");
+  EXPECT_EQ(text_of([&] { random.below(0); }),
             "[random] there is no number below 0 to draw; give a count of 1 or more");
 }
 
 TEST(Games, AGameThatIsNotThereIsRefused) {
   Games games(2, 1);
   const std::string expected = "[2048] there is no game 2; there are 2";
-  EXPECT_EQ(error_of([&] { (void)games.board(2); }), expected);
-  EXPECT_EQ(error_of([&] { (void)games.legal(2); }), expected);
-  EXPECT_EQ(error_of([&] { (void)games.is_over(2); }), expected);
-  EXPECT_EQ(error_of([&] { (void)games.score(2); }), expected);
-  EXPECT_EQ(error_of([&] { (void)games.moves(2); }), expected);
-  EXPECT_EQ(error_of([&] { games.play(2, Move::up); }), expected);
-  EXPECT_EQ(error_of([&] { games.restart(2); }), expected);
-  EXPECT_EQ(error_of([&] { games.set(2, {0x12}); }), expected);
-  EXPECT_EQ(error_of([&] { games.play(0, static_cast<Move>(200)); }),
+  EXPECT_EQ(text_of([&] { (void)games.board(2); }), expected);
+  EXPECT_EQ(text_of([&] { (void)games.legal(2); }), expected);
+  EXPECT_EQ(text_of([&] { (void)games.is_over(2); }), expected);
+  EXPECT_EQ(text_of([&] { (void)games.score(2); }), expected);
+  EXPECT_EQ(text_of([&] { (void)games.moves(2); }), expected);
+  EXPECT_EQ(text_of([&] { games.play(2, Move::up); }), expected);
+  EXPECT_EQ(text_of([&] { games.restart(2); }), expected);
+  EXPECT_EQ(text_of([&] { games.set(2, {0x12}); }), expected);
+  EXPECT_EQ(text_of([&] { games.play(0, static_cast<Move>(200)); }),
             "[2048] 200 is no move; moves are 0 (up) to 3 (left)");
-  EXPECT_EQ(error_of([] { Games(SIZE_MAX, 1); }),
+  EXPECT_EQ(text_of([] { Games(SIZE_MAX, 1); }),
             "[2048] at most 268435456 games run beside each other, not 18446744073709551615");
 }
 
@@ -294,14 +285,14 @@ TEST(Games, ADamagedStateIsRefused) {
   Games games(2, 9);
   NamedTensors state = games.state();
   state.erase("random");
-  EXPECT_EQ(error_of([&] { games.load(state); }), "[2048] the saved state has no random");
+  EXPECT_EQ(text_of([&] { games.load(state); }), "[2048] the saved state has no random");
   state = games.state();
   state["moves"] = saved(std::vector<int64_t>{1, -5});
-  EXPECT_EQ(error_of([&] { games.load(state); }), "[2048] moves of the saved state holds -5, which is no count");
+  EXPECT_EQ(text_of([&] { games.load(state); }), "[2048] moves of the saved state holds -5, which is no count");
   state = games.state();
   state["boards"] = saved(std::vector<int64_t>{1, 0x12});
-  EXPECT_EQ(error_of([&] { games.load(state); }), "[2048] a board has two tiles or more; this one has 1");
-  EXPECT_EQ(error_of([&] { Games(3, 1).load(games.state()); }),
+  EXPECT_EQ(text_of([&] { games.load(state); }), "[2048] a board has two tiles or more; this one has 1");
+  EXPECT_EQ(text_of([&] { Games(3, 1).load(games.state()); }),
             "[2048] boards of the saved state is i64 (2,), not i64 (3,)");
 }
 

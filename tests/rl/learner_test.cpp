@@ -12,24 +12,16 @@
 #include <limits>
 #include <map>
 
-#include "tenon/base/error.h"
+#include "tenon/rl/afterstate_learner.h"
 #include "tenon/rl/dqn.h"
 #include "tenon/rl/games.h"
 #include "tenon/rl/table_sharing.h"
 #include "tenon/rl/tuple_learner.h"
 #include "tenon/tenon.h"
+#include "tests/error_text.h"
 
 namespace tenon::rl {
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // A config of every part at once.
 DqnConfig full_config() {
@@ -45,6 +37,15 @@ DqnConfig full_config() {
   config.double_q = config.legal_targets = true;
   config.learn_every = 16;
   config.epsilon_factor = 0.5;
+  return config;
+}
+
+DqnConfig afterstates_config(int64_t games) {
+  DqnConfig config;
+  config.learner = "afterstates";
+  config.hidden = {16, 8};
+  config.games = games;
+  config.lr_to = 1e-4;
   return config;
 }
 
@@ -65,7 +66,7 @@ TEST(Learner, PlaysTheSameGamesOnAnotherDevice) {
   DqnConfig tuples;
   tuples.learner = "tuples";
   tuples.games = 4;
-  for (DqnConfig config : {full_config(), tuples}) {
+  for (DqnConfig config : {full_config(), tuples, afterstates_config(4)}) {
     const auto here = make_learner(config);
     const std::vector<int64_t> expected = scores(played(*here, 6));
     config.device = "remote";
@@ -79,7 +80,7 @@ TEST(Learner, PlaysTheSameGamesOnAnotherDevice) {
     there->choose(boards, b);
     EXPECT_EQ(a, b) << config.learner;
   }
-  EXPECT_NE(error_of([] { make_learner({.device = "abacus"}); }).find("unknown device 'abacus'"), std::string::npos);
+  EXPECT_NE(text_of([] { make_learner({.device = "abacus"}); }).find("unknown device 'abacus'"), std::string::npos);
 }
 
 // Of f32 and i64 alike.
@@ -95,7 +96,7 @@ NamedTensors copied(const NamedTensors& state) {
 }
 
 TEST(DqnLearner, GoesOnFromASavedStateBitForBit) {
-  for (const DqnConfig& config : {DqnConfig{}, full_config()}) {
+  for (const DqnConfig& config : {DqnConfig{}, full_config(), afterstates_config(3)}) {
     const auto first = make_learner(config);
     played(*first, 5);
     const NamedTensors saved = copied(first->state());
@@ -111,7 +112,7 @@ TEST(DqnLearner, GoesOnFromASavedStateBitForBit) {
 // The functions are captured without the usual checks: here every replay is compared with the function, bit for bit.
 TEST(DqnLearner, ReplaysWhatItsFunctionsCompute) {
   setenv("TENON_VERIFY_CAPTURE", "1", 1);
-  for (const DqnConfig& config : {DqnConfig{}, full_config()}) {
+  for (const DqnConfig& config : {DqnConfig{}, full_config(), afterstates_config(3)}) {
     const auto learner = make_learner(config);
     EXPECT_NO_THROW(played(*learner, 3));
     EXPECT_NO_THROW(play_games(learner.get(), 1, 1));
@@ -191,7 +192,7 @@ TEST(Dqn, EncodesTilesExponentsAndOneHot) {
 TEST(Dqn, RefusesTheStateOfAnotherNetworkAndStaysAsItWas) {
   Dqn small({.hidden = {8}}), large({.hidden = {16}});
   const NamedTensors before = copied(small.state());
-  const std::string error = error_of([&] { small.load(large.state()); });
+  const std::string error = text_of([&] { small.load(large.state()); });
   EXPECT_NE(error.find("(16, 16)"), std::string::npos) << error;
   EXPECT_NE(error.find("(8, 16)"), std::string::npos) << error;
   expect_same_bits(before, small.state());
@@ -211,6 +212,87 @@ TEST(DqnLearner, LearnsToBeatRandomPlay) {
   const Summary random = summary_of(play_games(nullptr, 200, 5)),
                 learned = summary_of(play_games(learner.get(), 200, 5));
   EXPECT_GT(learned.mean_score, 1.3 * random.mean_score);
+}
+
+// The network in plain loops.
+double value_of(const NamedTensors& state, const Board& board) {
+  std::vector<int32_t> places(BoardNetwork::kPairs);
+  BoardNetwork::look_up(board, places);
+  const std::vector<float> table = state.at("network.table").to_vector<float>();
+  const auto relu = [](double x) { return std::max(x, 0.0); };
+  std::vector<double> row;
+  for (const float one : state.at("network.bias").to_vector<float>()) row.push_back(one);
+  const size_t width = row.size();
+  for (const int32_t place : places) {
+    for (size_t i = 0; i < width; ++i) row[i] += table[static_cast<size_t>(place) * width + i];
+  }
+  for (const std::string layer : {"network.layers.1.", "network.layers.3."}) {
+    const std::vector<float> weight = state.at(layer + "weight").to_vector<float>();
+    std::vector<double> next;
+    for (const float one : state.at(layer + "bias").to_vector<float>()) next.push_back(one);
+    for (size_t o = 0; o < next.size(); ++o) {
+      for (size_t i = 0; i < row.size(); ++i) next[o] += weight[o * row.size() + i] * relu(row[i]);
+    }
+    row = next;
+  }
+  return row[0];
+}
+
+// The error that it reports is that of its definition: what the best move is worth, less what the board before was.
+TEST(Afterstates, TheErrorIsThatOfTheBestMoveAfterAnAfterstate) {
+  AfterstateLearner learner(afterstates_config(1));
+  std::vector<Episode> ended;
+  learner.move_all(ended);  // which makes a first afterstate
+  const Board before = learner.games().board(0);
+  const NamedTensors state = copied(learner.state());
+  // The afterstate that was moved to: that of the move whose slide leads to the board but for its new tile.
+  double best = -1e30;
+  for (int m = 0; m < kMoves; ++m) {
+    const Slide slide = slid(before, static_cast<Move>(m));
+    if (slide.board != before) best = std::max(best, slide.score * 1e-3 + value_of(state, slide.board));
+  }
+  Board moved_to;
+  for (int cell = 0; cell < kCells; ++cell) {  // the one of the board's tiles that is new
+    Board without = before;
+    without.cells &= ~(uint64_t{15} << (4 * cell));
+    std::vector<int32_t> places(BoardNetwork::kPairs);
+    BoardNetwork::look_up(without, places);
+    if (state.at("before").to_vector<int64_t>() == std::vector<int64_t>(places.begin(), places.end())) moved_to = without;
+  }
+  ASSERT_NE(moved_to.cells, 0U);
+  learner.move_all(ended);
+  const double wrong = std::abs(value_of(state, moved_to) - best);
+  EXPECT_NEAR(learner.loss(), wrong < 1 ? 0.5 * wrong * wrong : wrong - 0.5, 1e-5);
+}
+
+TEST(Afterstates, SymmetricBoardsLookUpTheSamePlaces) {
+  Random random(2);
+  for (int i = 0; i < 100; ++i) {
+    Board board;
+    for (int cell = 0; cell < kCells; ++cell) board.cells |= static_cast<uint64_t>(random.below(12)) << (4 * cell);
+    const auto places_of = [](const Board& of) {
+      std::vector<int32_t> places(BoardNetwork::kPairs);
+      BoardNetwork::look_up(of, places);
+      return places;
+    };
+    const auto expected = places_of(board);
+    for (const Board& same : {transposed(board), mirrored(board), mirrored(transposed(mirrored(board)))})
+      EXPECT_EQ(places_of(same), expected);
+    for (int32_t pair = 0; pair < BoardNetwork::kPairs; ++pair) EXPECT_EQ(expected[static_cast<size_t>(pair)] >> 8, pair);
+  }
+}
+
+TEST(Afterstates, LearnsToPlayFourTimesAsWellAsChanceInAFewGames) {
+  DqnConfig config = afterstates_config(32);
+  config.hidden = {32, 16};
+  config.lr = 4e-3;
+  config.lr_to = 1e-3;
+  config.episodes = 120;
+  const auto learner = make_learner(config);
+  played(*learner, 120);
+  const Summary random = summary_of(play_games(nullptr, 200, 5)),
+                learned = summary_of(play_games(learner.get(), 100, 5));
+  EXPECT_GT(learned.mean_score, 4 * random.mean_score);
 }
 
 TEST(Tuples, SymmetricBoardsHaveOneValue) {
@@ -325,7 +407,7 @@ TEST(TableSharing, AGameLearnsOnePartOfAsManyAsMeetAtItsPlaces) {
   sharing.clear();
   add(0, {1, 2, 3, 3});
   EXPECT_EQ(sharing.share(0), 1);
-  EXPECT_EQ(error_of([&] { add(3, {1, 2, 3, 4}); }), "[2048] there is no game 3; there are 3");
+  EXPECT_EQ(text_of([&] { add(3, {1, 2, 3, 4}); }), "[2048] there is no game 3; there are 3");
 }
 
 // Changes of games that stand alike add up; with 32 and more of them values once grew without end.
@@ -357,12 +439,12 @@ TEST(TupleLearner, ValuesWithoutEndAreTold) {
   EXPECT_THROW(learner.play(ended), Diverged);
   const NamedTensors state = learner.state();
   EXPECT_EQ(first_not_finite(state), "network.table");
-  EXPECT_EQ(error_of([&] { TupleLearner(tuples_config(2)).load(state); }),
+  EXPECT_EQ(text_of([&] { TupleLearner(tuples_config(2)).load(state); }),
             "[2048] network.table of the saved state holds numbers that are not finite");
 }
 
 TEST(Learner, StaysAsItWasWhereAStateIsRefused) {
-  for (const DqnConfig& config : {full_config(), tuples_config(2)}) {
+  for (const DqnConfig& config : {full_config(), tuples_config(2), afterstates_config(2)}) {
     const auto learner = make_learner(config), other = make_learner(config);
     played(*learner, 2);
     played(*other, 4);
@@ -404,53 +486,53 @@ TEST(DqnLearner, KnowsWhetherWhatItLearnedIsFinite) {
 TEST(Dqn, RefusesAStateThatIsNotFinite) {
   Dqn dqn({.hidden = {8}});
   const NamedTensors state = copied(dqn.state());
-  EXPECT_EQ(error_of([&] { dqn.load(with_number(state, "network.0.weight", INFINITY)); }),
+  EXPECT_EQ(text_of([&] { dqn.load(with_number(state, "network.0.weight", INFINITY)); }),
             "[2048] network.0.weight of the saved state holds numbers that are not finite");
-  EXPECT_EQ(error_of([&] { dqn.load(with_number(state, "optimizer.0.exp_avg_sq", -1)); }),
+  EXPECT_EQ(text_of([&] { dqn.load(with_number(state, "optimizer.0.exp_avg_sq", -1)); }),
             "[2048] 0.exp_avg_sq of the saved optimizer holds numbers below 0");
   NamedTensors counted = state;
   counted["steps"] = saved(std::vector<int64_t>{-1});
-  EXPECT_EQ(error_of([&] { dqn.load(counted); }), "[2048] steps of the saved state holds -1, which is no count");
+  EXPECT_EQ(text_of([&] { dqn.load(counted); }), "[2048] steps of the saved state holds -1, which is no count");
   expect_same_bits(state, dqn.state());
 }
 
 TEST(Dqn, RefusesOptionsThatCannotBe) {
-  EXPECT_EQ(error_of([] { Dqn({.batch = 0}); }), "[2048] a batch is 1 to 65536, not 0");
-  EXPECT_EQ(error_of([] { Dqn({.hidden = {8, -1}}); }), "[2048] the width of a hidden layer is 1 to 65536, not -1");
-  EXPECT_EQ(error_of([] { Dqn({.hidden = {}}); }), "[2048] a network has one hidden layer or more, not none");
-  EXPECT_EQ(error_of([] { Dqn({.lr = std::nan("")}); }), "[2048] a learning rate is above 0 and at most 1, not nan");
-  EXPECT_EQ(error_of([] { Dqn({.renew_target_every = -1}); }),
+  EXPECT_EQ(text_of([] { Dqn({.batch = 0}); }), "[2048] a batch is 1 to 65536, not 0");
+  EXPECT_EQ(text_of([] { Dqn({.hidden = {8, -1}}); }), "[2048] the width of a hidden layer is 1 to 65536, not -1");
+  EXPECT_EQ(text_of([] { Dqn({.hidden = {}}); }), "[2048] a network has one hidden layer or more, not none");
+  EXPECT_EQ(text_of([] { Dqn({.lr = std::nan("")}); }), "[2048] a learning rate is above 0 and at most 1, not nan");
+  EXPECT_EQ(text_of([] { Dqn({.renew_target_every = -1}); }),
             "[2048] targets are renewed after 1 step or more, or 0 for never, not -1");
-  EXPECT_EQ(error_of([] { Dqn({.double_q = true}); }),
+  EXPECT_EQ(text_of([] { Dqn({.double_q = true}); }),
             "[2048] double_q needs a second network; set renew_target_every, too");
-  EXPECT_EQ(error_of([] { Dqn({.encoding = static_cast<Encoding>(7)}); }), "[2048] there is no encoding 7");
-  const std::string error = error_of([] { Dqn({.hidden = std::vector<int64_t>(16, 65536)}); });
+  EXPECT_EQ(text_of([] { Dqn({.encoding = static_cast<Encoding>(7)}); }), "[2048] there is no encoding 7");
+  const std::string error = text_of([] { Dqn({.hidden = std::vector<int64_t>(16, 65536)}); });
   EXPECT_TRUE(error.starts_with("[2048] a network of 64")) << error;
   EXPECT_TRUE(error.ends_with(" MB are free; lower hidden or batch")) << error;
 }
 
 TEST(Dqn, RefusesRoomThatIsTooSmallAndABoardWithoutMoves) {
   std::vector<float> room(255);
-  EXPECT_EQ(error_of([&] { encode({}, Encoding::one_hot, room); }),
+  EXPECT_EQ(text_of([&] { encode({}, Encoding::one_hot, room); }),
             "[2048] a board is 256 numbers, and there is room for 255");
-  EXPECT_EQ(error_of([&] { encode({}, static_cast<Encoding>(9), room); }), "[2048] there is no encoding 9");
+  EXPECT_EQ(text_of([&] { encode({}, static_cast<Encoding>(9), room); }), "[2048] there is no encoding 9");
   Dqn dqn({.hidden = {8}});
-  EXPECT_EQ(error_of([&] { dqn.best({0x12}, 0); }), "[2048] there is no move to choose from: the game is over");
+  EXPECT_EQ(text_of([&] { dqn.best({0x12}, 0); }), "[2048] there is no move to choose from: the game is over");
 }
 
 TEST(Learner, ChoosesOnlyWhereThereIsAMoveAndRoomForIt) {
   const Board over{0x1212212112122121}, goes_on{0x0012};
   ASSERT_EQ(legal_moves(over), 0);
-  for (const DqnConfig& config : {full_config(), tuples_config(1)}) {
+  for (const DqnConfig& config : {full_config(), tuples_config(1), afterstates_config(1)}) {
     const auto learner = make_learner(config);
     std::vector<Board> boards{goes_on, over};
     std::vector<Move> moves(2);
-    EXPECT_EQ(error_of([&] { learner->choose(boards, moves); }), "[2048] board 1 has no legal move: its game is over");
+    EXPECT_EQ(text_of([&] { learner->choose(boards, moves); }), "[2048] board 1 has no legal move: its game is over");
     boards[1] = goes_on;
-    EXPECT_EQ(error_of([&] { learner->choose(boards, std::span(moves).first(1)); }),
+    EXPECT_EQ(text_of([&] { learner->choose(boards, std::span(moves).first(1)); }),
               "[2048] there is room for 1 moves on 2 boards");
-    EXPECT_EQ(error_of([&] { learner->choose(boards, moves); }), "no error");
-    EXPECT_EQ(error_of([&] { learner->load({}); }).substr(0, 28), "[2048] the saved state has n");
+    EXPECT_EQ(text_of([&] { learner->choose(boards, moves); }), "nothing was thrown");
+    EXPECT_EQ(text_of([&] { learner->load({}); }).substr(0, 28), "[2048] the saved state has n");
   }
 }
 
@@ -458,7 +540,7 @@ TEST(Learner, AConfigOfTheProgramIsCheckedAsOneOfAFileIs) {
   const auto error = [](const auto& change) {
     DqnConfig config;
     change(config);
-    return error_of([&] { make_learner(config); });
+    return text_of([&] { make_learner(config); });
   };
   EXPECT_EQ(error([](DqnConfig& c) { c.lr = std::nan(""); }),
             "[config] config: lr is nan; it must be a number from 0 to 1");
@@ -480,7 +562,7 @@ TEST(Learner, AConfigOfTheProgramIsCheckedAsOneOfAFileIs) {
             "[config] config: games is -1; it must be a whole number from 1 to 65536");
   EXPECT_EQ(of_tuples([](DqnConfig& c) { c.rate = c.rate_to = 0; }),
             "[config] config: rate and rate_to are 0, with which nothing is learned; set one above 0");
-  EXPECT_EQ(error_of([] { TupleLearner{DqnConfig{}}; }),
+  EXPECT_EQ(text_of([] { TupleLearner{DqnConfig{}}; }),
             "[config] this is a learner of the kind tuples, and the config asks for dqn");
 }
 
@@ -492,8 +574,8 @@ TEST(PlayGames, StopsWhenAsked) {
 
 TEST(Summary, RefusesATileThatIsNone) {
   const Episode high[] = {{100, 10, 16}}, low[] = {{100, 10, -1}};
-  EXPECT_EQ(error_of([&] { summary_of(high); }), "[2048] a game ended with the tile 2^16; tiles are 2^0 to 2^15");
-  EXPECT_EQ(error_of([&] { summary_of(low); }), "[2048] a game ended with the tile 2^-1; tiles are 2^0 to 2^15");
+  EXPECT_EQ(text_of([&] { summary_of(high); }), "[2048] a game ended with the tile 2^16; tiles are 2^0 to 2^15");
+  EXPECT_EQ(text_of([&] { summary_of(low); }), "[2048] a game ended with the tile 2^-1; tiles are 2^0 to 2^15");
   Summary sum;
   sum.by_tile.assign(100, 1);
   EXPECT_EQ(sum.reached(2), 0.99);
@@ -501,11 +583,11 @@ TEST(Summary, RefusesATileThatIsNone) {
 
 TEST(Tuples, RefusesPlacesOfAnotherNumberAndWorthWithoutEnd) {
   std::vector<int32_t> places(31);
-  EXPECT_EQ(error_of([&] { TupleNetwork::look_up({}, places); }), "[2048] a board has 32 places in the table, not 31");
-  EXPECT_EQ(error_of([] { TupleNetwork network(INFINITY); }),
+  EXPECT_EQ(text_of([&] { TupleNetwork::look_up({}, places); }), "[2048] a board has 32 places in the table, not 31");
+  EXPECT_EQ(text_of([] { TupleNetwork network(INFINITY); }),
             "[2048] boards cannot be worth inf at first; give a number");
   const TupleNetwork network;
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(text_of([&] {
               network.forward(zeros({2, 31}, Options(DType::i32)));
             }),
             "[2048] places are (..., 32), not (2, 31)");
@@ -515,7 +597,7 @@ TEST(PlayGames, AGameIsTheSameAmongOthers) {
   const std::vector<Episode> few = play_games(nullptr, 2, 6), many = play_games(nullptr, 20, 6);
   EXPECT_EQ(few[1].score, many[1].score);
   EXPECT_NE(many[0].score, many[1].score);
-  EXPECT_EQ(error_of([] { play_games(nullptr, 0, 1); }), "[2048] play 1 game or more, not 0");
+  EXPECT_EQ(text_of([] { play_games(nullptr, 0, 1); }), "[2048] play 1 game or more, not 0");
 }
 
 TEST(Summary, CountsTilesFromBelow) {
@@ -530,13 +612,14 @@ TEST(Summary, CountsTilesFromBelow) {
 }
 
 TEST(DqnConfig, PresetsAreWhatTheyAreCalled) {
-  ASSERT_EQ(dqn_presets().size(), 2U);
+  ASSERT_EQ(dqn_presets().size(), 3U);
   const DqnConfig reference = parse_dqn_config(find_dqn_preset("dqn2048_reference")->json, "dqn2048_reference");
   EXPECT_EQ(reference.learner, "dqn");
   EXPECT_EQ(reference.hidden, (std::vector<int64_t>{64, 64}));
   EXPECT_EQ(reference.replay, 1000);
   EXPECT_EQ(reference.target_every, 0);
-  EXPECT_EQ(parse_dqn_config(find_dqn_preset("dqn2048")->json, "dqn2048").learner, "tuples");
+  EXPECT_EQ(parse_dqn_config(find_dqn_preset("dqn2048")->json, "dqn2048").learner, "afterstates");
+  EXPECT_EQ(parse_dqn_config(find_dqn_preset("tuples2048")->json, "tuples2048").learner, "tuples");
   EXPECT_EQ(find_dqn_preset("dqn"), nullptr);
 }
 
@@ -552,9 +635,9 @@ TEST(DqnConfig, ReadsWhatItPrints) {
 }
 
 TEST(DqnConfig, RefusesWhatDoesNotFit) {
-  const auto error = [](const char* json) { return error_of([&] { parse_dqn_config(json, "my.json"); }); };
+  const auto error = [](const char* json) { return text_of([&] { parse_dqn_config(json, "my.json"); }); };
   EXPECT_EQ(error(R"({"episode": 3})"), "[config] my.json: there is no key episode; did you mean episodes?");
-  EXPECT_EQ(error(R"({"learner": "sarsa"})"), "[config] my.json: learner is \"sarsa\"; it must be one of dqn, tuples");
+  EXPECT_EQ(error(R"({"learner": "sarsa"})"), "[config] my.json: learner is \"sarsa\"; it must be one of dqn, afterstates, tuples");
   EXPECT_EQ(error(R"({"batch": 0})"), "[config] my.json: batch is 0; it must be a whole number from 1 to 65536");
   EXPECT_EQ(error(R"({"double_q": true})"), "[config] my.json: double_q needs a second network; set target_every, too");
   EXPECT_EQ(error(R"({"games": 4})"), "[config] my.json: games has no effect where learner is dqn; leave it away");
@@ -568,10 +651,10 @@ TEST(DqnConfig, RefusesWhatDoesNotFit) {
   DqnConfig config;
   set(config, "hidden=32,16");
   EXPECT_EQ(config.hidden, (std::vector<int64_t>{32, 16}));
-  EXPECT_EQ(error_of([&] { set(config, "lr=fast"); }),
+  EXPECT_EQ(text_of([&] { set(config, "lr=fast"); }),
             "[config] --set: lr is \"fast\"; it must be a number from 0 to 1");
-  EXPECT_EQ(error_of([&] { set(config, "lr"); }), "[config] --set lr: write KEY=VALUE");
-  EXPECT_EQ(error_of([&] { set(config, "description=\xff"); }),
+  EXPECT_EQ(text_of([&] { set(config, "lr"); }), "[config] --set lr: write KEY=VALUE");
+  EXPECT_EQ(text_of([&] { set(config, "description=\xff"); }),
             "[config] --set: description is \"\\xff\"; it must be a text in UTF-8");
   DqnConfig other = config;
   other.seed = 2;

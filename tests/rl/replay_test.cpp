@@ -8,19 +8,10 @@
 #include <cstdint>
 #include <functional>
 
-#include "tenon/base/error.h"
+#include "tests/error_text.h"
 
 namespace tenon::rl {
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 Transition numbered(int i) { return {{0x0012}, Move::right, static_cast<float>(i), 0.5F, {0x1200}}; }
 
@@ -103,10 +94,10 @@ TEST(Replay, DrawsTheSameAfterItWasSavedAndLoaded) {
 TEST(Replay, RefusesWhatItCannotDo) {
   Random random(1);
   Drawn drawn;
-  EXPECT_EQ(error_of([] { Replay({.capacity = 0}); }), "[replay] a replay of 0 transitions can hold nothing");
-  EXPECT_EQ(error_of([&] { Replay({.capacity = 2}).draw(1, random, drawn); }),
+  EXPECT_EQ(text_of([] { Replay({.capacity = 0}); }), "[replay] a replay of 0 transitions can hold nothing");
+  EXPECT_EQ(text_of([&] { Replay({.capacity = 2}).draw(1, random, drawn); }),
             "[replay] there is nothing to draw from an empty replay");
-  EXPECT_EQ(error_of([] { NStep(0, 0.9); }), "[replay] returns are over 1 move or more, not 0");
+  EXPECT_EQ(text_of([] { NStep(0, 0.9); }), "[replay] returns are over 1 move or more, not 0");
 }
 
 TEST(Replay, RefusesErrorsThatDoNotFitAndChangesNothing) {
@@ -114,34 +105,34 @@ TEST(Replay, RefusesErrorsThatDoNotFitAndChangesNothing) {
   for (int i = 0; i < 2; ++i) replay.add(numbered(i));
   const NamedTensors before = replay.state();
   const auto refused = [&](std::vector<size_t> places, std::vector<float> errors) {
-    return error_of([&] { replay.set_errors(places, errors); });
+    return text_of([&] { replay.set_errors(places, errors); });
   };
   EXPECT_EQ(refused({0, 2}, {9, 9}), "[replay] there is no transition 2; there are 2");
   EXPECT_EQ(refused({0, SIZE_MAX}, {9, 9}), "[replay] there is no transition 18446744073709551615; there are 2");
   EXPECT_EQ(refused({0, 1}, {9}), "[replay] 1 errors for 2 places");
   EXPECT_EQ(refused({0, 1}, {9, std::nanf("")}), "[replay] an error of nan has no priority");
   EXPECT_EQ(replay.state().at("priorities").to_bytes(), before.at("priorities").to_bytes());
-  EXPECT_EQ(error_of([&] { (void)replay[2]; }), "[replay] there is no transition 2; there are 2");
+  EXPECT_EQ(text_of([&] { (void)replay[2]; }), "[replay] there is no transition 2; there are 2");
 }
 
 TEST(Replay, RefusesATransitionThatCannotBe) {
   Replay replay({.capacity = 4});
   Transition one = numbered(0);
   one.move = static_cast<Move>(200);
-  EXPECT_EQ(error_of([&] { replay.add(one); }), "[replay] a transition has move 200, not 0 to 3");
+  EXPECT_EQ(text_of([&] { replay.add(one); }), "[replay] a transition has move 200, not 0 to 3");
   one = numbered(0);
   one.reward = INFINITY;
-  EXPECT_EQ(error_of([&] { replay.add(one); }),
+  EXPECT_EQ(text_of([&] { replay.add(one); }),
             "[replay] a transition has reward inf; it must be a number of at most 1e+15");
   EXPECT_EQ(replay.size(), 0U);
 }
 
 TEST(Replay, RefusesSizesAndExponentsOutOfRange) {
-  EXPECT_EQ(error_of([] { Replay({.capacity = SIZE_MAX, .priority_exponent = 1}); }),
+  EXPECT_EQ(text_of([] { Replay({.capacity = SIZE_MAX, .priority_exponent = 1}); }),
             "[replay] a replay holds at most 100000000 transitions, not 18446744073709551615");
-  EXPECT_EQ(error_of([] { Replay({.priority_exponent = INFINITY}); }), "[replay] exponents are 0 to 4, not inf");
-  EXPECT_EQ(error_of([] { Replay({.correction_exponent = std::nan("")}); }), "[replay] exponents are 0 to 4, not nan");
-  EXPECT_EQ(error_of([] { NStep(1, 1.5); }), "[replay] a discount is 0 to 1, not 1.5");
+  EXPECT_EQ(text_of([] { Replay({.priority_exponent = INFINITY}); }), "[replay] exponents are 0 to 4, not inf");
+  EXPECT_EQ(text_of([] { Replay({.correction_exponent = std::nan("")}); }), "[replay] exponents are 0 to 4, not nan");
+  EXPECT_EQ(text_of([] { NStep(1, 1.5); }), "[replay] a discount is 0 to 1, not 1.5");
 }
 
 TEST(Replay, WeightsAreFiniteHoweverFarPrioritiesLieApart) {
@@ -158,21 +149,21 @@ TEST(Replay, WeightsAreFiniteHoweverFarPrioritiesLieApart) {
 
 TEST(Replay, TakesNothingThatItWouldNotLoad) {
   Replay replay({.capacity = 3});
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(text_of([&] {
               replay.add({{0x0012}, Move::left, 4, 0.5F, {0x1200}});
             }),
             "[replay] a transition has the move left, which is not legal on its board");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(text_of([&] {
               replay.add({{}, Move::left, 4, 0.5F, {0x1200}});
             }),
             "[2048] a board has two tiles or more; this one has 0");
   const Transition wild{{0x0012}, Move::right, 3e38F, 0.5F, {0x1200}};
-  EXPECT_TRUE(error_of([&] { replay.add(wild); }).ends_with("; it must be a number of at most 1e+15"));
-  EXPECT_EQ(error_of([&] {
+  EXPECT_TRUE(text_of([&] { replay.add(wild); }).ends_with("; it must be a number of at most 1e+15"));
+  EXPECT_EQ(text_of([&] {
               replay.add({{0x0012}, Move::right, 4, -1, {0x1200}});
             }),
             "[replay] a transition has discount -1; it must be 0 to 1");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(text_of([&] {
               replay.add({{0x0012}, Move::right, 4, 0.5F, {}});
             }),
             "[2048] a board has two tiles or more; this one has 0");
@@ -180,16 +171,16 @@ TEST(Replay, TakesNothingThatItWouldNotLoad) {
   replay.add(numbered(1));
   Random random(1);
   Drawn drawn;
-  EXPECT_EQ(error_of([&] { replay.draw(SIZE_MAX, random, drawn); }),
+  EXPECT_EQ(text_of([&] { replay.draw(SIZE_MAX, random, drawn); }),
             "[replay] at most 100000000 transitions are drawn, not 18446744073709551615");
 }
 
 TEST(NStep, KeepsNoMoveThatIsRefused) {
   Replay replay({.capacity = 10});
   NStep two(2, 0.9);
-  EXPECT_EQ(error_of([&] { two.add({0x0012}, Move::left, 4, {0x1200}, false, replay); }),
+  EXPECT_EQ(text_of([&] { two.add({0x0012}, Move::left, 4, {0x1200}, false, replay); }),
             "[replay] a transition has the move left, which is not legal on its board");
-  EXPECT_EQ(error_of([&] { two.add({0x0012}, Move::right, NAN, {0x1200}, false, replay); }),
+  EXPECT_EQ(text_of([&] { two.add({0x0012}, Move::right, NAN, {0x1200}, false, replay); }),
             "[replay] a transition has reward nan; it must be a number of at most 1e+15");
   two.add({0x0012}, Move::right, 4, {0x1200}, true, replay);
   EXPECT_EQ(replay.size(), 1U);
@@ -201,7 +192,7 @@ TEST(Replay, RefusesADamagedState) {
   const auto with = [&](const std::string& name, const Tensor& value) {
     NamedTensors state = replay.state();
     state[name] = value;
-    return error_of([&] { Replay({.capacity = 3, .priority_exponent = 0.5}).load(state); });
+    return text_of([&] { Replay({.capacity = 3, .priority_exponent = 0.5}).load(state); });
   };
   EXPECT_EQ(with("moves", saved(std::vector<int64_t>{1, 4, 1})), "[replay] a transition has move 4, not 0 to 3");
   EXPECT_EQ(with("moves", saved(std::vector<int64_t>{1, 3, 1})),
@@ -216,7 +207,7 @@ TEST(Replay, RefusesADamagedState) {
             "[replay] a priority of the saved replay is -1, not a number above 0");
   EXPECT_EQ(with("rewards", from_vector(std::vector<float>{1, INFINITY, 1}, {3})),
             "[replay] a transition has reward inf; it must be a number of at most 1e+15");
-  EXPECT_EQ(error_of([&] { Replay({.capacity = 2}).load(replay.state()); }),
+  EXPECT_EQ(text_of([&] { Replay({.capacity = 2}).load(replay.state()); }),
             "[replay] the saved replay holds 3 transitions, this one at most 2");
 }
 
@@ -248,9 +239,9 @@ TEST(Exploration, FallsByAFactorOrInALineAndStaysAboveItsEnd) {
   const Exploration line{.from = 1, .to = 0, .over = 10};
   EXPECT_NEAR(line.at(5), 0.5, 1e-12);
   EXPECT_EQ(line.at(20), 0);
-  EXPECT_EQ(error_of([&] { line.at(INT64_MIN); }),
+  EXPECT_EQ(text_of([&] { line.at(INT64_MIN); }),
             "[exploration] 0 episodes or more were played, not -9223372036854775808");
-  EXPECT_EQ(error_of([&] { Exploration{.factor = 2}.at(5000); }),
+  EXPECT_EQ(text_of([&] { Exploration{.factor = 2}.at(5000); }),
             "[exploration] from, to and factor are shares from 0 to 1, not 2");
 }
 
