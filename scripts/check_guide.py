@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = sorted([*ROOT.glob("docs/guide/*.md"), *ROOT.glob("docs/tutorials/*.md")])
-PAGES += [ROOT / "docs" / name for name in ("2048.md", "capture.md", "generation.md", "models.md", "text.md")]
+PAGES += [ROOT / "docs" / name for name in ("2048.md", "agents.md", "capture.md", "generation.md", "models.md", "text.md")]
 BLOCK = re.compile(r"(<!-- tested -->\n)?^```(cpp|python|sh)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.M | re.S)
 REAL = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")
 

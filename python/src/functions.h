@@ -40,6 +40,7 @@ void bind_linalg(py::module_& m);
 void bind_derivatives(py::module_& m);
 void bind_distributions(py::module_& m);
 void bind_fft(py::module_& m);
+void bind_rl(py::module_& m);
 void bind_for_tests(py::module_& m);
 /// Once all is bound: calls with a wrong self, or with objects that were not made, are refused.
 void guard_calls(py::module_& m);

@@ -62,6 +62,7 @@ PYBIND11_MODULE(_tenon, m) {
   bind_derivatives(m);
   bind_distributions(m);
   bind_fft(m);
+  bind_rl(m);
   bind_for_tests(m);
   guard_calls(m);
   m.def("_let_interrupts_end_the_process", &let_interrupts_end_the_process);

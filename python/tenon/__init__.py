@@ -15,7 +15,7 @@ from . import _tenon
 from ._tenon import *  # noqa: F401,F403 - the ops
 from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should know
     Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
-from . import autograd, backends, data, distributions, fft, linalg, models, nn, optim, text, training
+from . import autograd, backends, data, distributions, fft, linalg, models, nn, optim, rl, text, training
 from . import amp, cuda, pickles, random, utils
 from . import accelerator, compiler, func, jit, special, testing
 from .cuda import amp as _amp_of_cuda  # noqa: F401 - behind optim, which it needs

@@ -1,0 +1,322 @@
+// tenon.rl: agents, and environments of Python's with Gymnasium's functions.
+
+#include <random>
+
+#include "callbacks.h"
+#include "functions.h"
+#include "model_fields.h"
+#include "types.h"
+
+namespace tenon::python {
+namespace {
+
+using namespace py::literals;
+using rl::Actions, rl::Environment, rl::Outcome;
+
+/// The numbers of a list, a tensor or an array of any shape.
+void numbers_into(const py::object& from, std::span<float> into, const char* what) {
+  py::object flat = from;
+  if (py::hasattr(flat, "reshape")) flat = flat.attr("reshape")(-1).attr("tolist")();
+  if (!PyList_Check(flat.ptr()) && !PyTuple_Check(flat.ptr()))
+    flat = PySequence_Check(flat.ptr()) != 0 ? py::list(flat) : py::list(py::make_tuple(flat));
+  const py::object fast = py::reinterpret_steal<py::object>(PySequence_Fast(flat.ptr(), what));
+  const auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(fast.ptr()));
+  if (count != into.size())
+    throw_value_error(fmt::format("{} has {} numbers; {} are expected", what, count, into.size()));
+  for (size_t i = 0; i < count; ++i) {
+    into[i] = static_cast<float>(PyFloat_AsDouble(PySequence_Fast_GET_ITEM(fast.ptr(), static_cast<Py_ssize_t>(i))));
+    if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  }
+}
+
+int64_t size_of(const py::object& space) {
+  int64_t size = 1;
+  for (const py::handle one : space.attr("shape")) size *= py::cast<int64_t>(one);
+  return size;
+}
+
+/// The least or the largest of the bounds of a space, which are a number or one for each element.
+float bound_of(const py::object& bound, bool is_low) {
+  if (!py::hasattr(bound, "__len__") || !py::hasattr(bound, "reshape")) return py::cast<float>(bound);
+  std::vector<float> all;
+  for (const py::handle one : bound.attr("reshape")(-1).attr("tolist")()) all.push_back(py::cast<float>(one));
+  if (all.empty()) throw_value_error("a space without elements has no bounds");
+  return is_low ? *std::ranges::max_element(all) : *std::ranges::min_element(all);
+}
+
+/// Actions of a space of Gymnasium's or of tenon.rl's: Discrete or Box.
+Actions actions_of(const py::object& space) {
+  if (py::hasattr(space, "n")) return {.count = py::cast<int64_t>(space.attr("n"))};
+  if (!py::hasattr(space, "shape") || !py::hasattr(space, "low"))
+    throw_type_error("an action_space is a Discrete or a Box, not " + type_name_of(space.ptr()));
+  return {.size = size_of(space), .low = bound_of(space.attr("low"), true), .high = bound_of(space.attr("high"), false)};
+}
+
+/// An environment of Python's: reset(seed=) gives an observation and a dict, step(action) an observation, the reward,
+/// whether it is terminated or truncated, and a dict.
+class OfPython : public Environment {
+ public:
+  explicit OfPython(py::object object) : object_(keep(object)) {
+    for (const char* name : {"reset", "step", "observation_space", "action_space"}) {
+      if (!py::hasattr(object, name))
+        throw_type_error(fmt::format("an environment has {}, as Gymnasium's do; {} has not", name,
+                                     type_name_of(object.ptr())));
+    }
+    const py::object observed = object.attr("observation_space");
+    if (!py::hasattr(observed, "shape") || observed.attr("shape").is_none())
+      throw_type_error("an observation_space is a Box, not " + type_name_of(observed.ptr()));
+    size_ = size_of(observed);
+    const py::object space = object.attr("action_space");
+    actions_ = actions_of(space);
+    if (!actions_.is_discrete()) {
+      for (const py::handle one : space.attr("shape")) action_shape_.push_back(py::cast<int64_t>(one));
+    }
+  }
+
+  int64_t observation_size() const override { return size_; }
+  Actions actions() const override { return actions_; }
+  void reset(uint64_t seed, std::span<float> observation) override {
+    const Locked lock;
+    const py::object made = handle().attr("reset")("seed"_a = static_cast<int64_t>(seed >> 33));
+    if (!PyTuple_Check(made.ptr()) || PyTuple_GET_SIZE(made.ptr()) != 2)
+      throw_type_error("reset() of an environment returns an observation and a dict");
+    numbers_into(made[py::int_(0)], observation, "an observation");
+  }
+  Outcome step(std::span<const float> action, std::span<float> observation) override {
+    const Locked lock;
+    const py::object made = handle().attr("step")(action_object(action));
+    if (!PyTuple_Check(made.ptr()) || PyTuple_GET_SIZE(made.ptr()) != 5)
+      throw_type_error("step() of an environment returns an observation, a reward, terminated, truncated and a dict");
+    numbers_into(made[py::int_(0)], observation, "an observation");
+    return {.reward = py::cast<double>(made[py::int_(1)]),
+            .terminated = py::bool_(py::object(made[py::int_(2)])),
+            .truncated = py::bool_(py::object(made[py::int_(3)]))};
+  }
+
+ private:
+  py::handle handle() const { return object_.get(); }
+  py::object action_object(std::span<const float> action) const;
+
+  std::shared_ptr<PyObject> object_;
+  int64_t size_ = 0;
+  Actions actions_;
+  Dims action_shape_;
+};
+
+/// An integer, or a tensor of this shape; an array where the program uses numpy.
+py::object as_action(std::span<const float> action, const Actions& actions, const Dims& shape) {
+  if (actions.is_discrete()) return py::int_(static_cast<int64_t>(action[0]));
+  const Tensor made = from_bytes(std::as_bytes(action), shape, Options(DType::f32, Device("cpu")));
+  py::object tensor = py::reinterpret_steal<py::object>(wrap_new(made));
+  return py::module_::import("sys").attr("modules").contains("numpy") ? tensor.attr("numpy")() : tensor;
+}
+
+py::object OfPython::action_object(std::span<const float> action) const {
+  return as_action(action, actions_, action_shape_);
+}
+
+/// Environments that one call has made of a class, a function, or those of a list; and what keeps them alive.
+rl::Environments environments_of(const py::object& given, int64_t count, uint64_t seed) {
+  std::vector<py::object> objects;
+  if (PyList_Check(given.ptr()) || PyTuple_Check(given.ptr())) {
+    for (const py::handle one : given) objects.push_back(py::reinterpret_borrow<py::object>(one));
+    count = static_cast<int64_t>(objects.size());
+  } else if (PyCallable_Check(given.ptr()) != 0) {
+    for (int64_t i = 0; i < count; ++i) objects.push_back(given());
+  } else {
+    objects.push_back(given);  // one alone
+    count = 1;
+  }
+  if (count < 0) throw_value_error(fmt::format("there are 1 or more environments, not {}", count));
+  size_t next = 0;
+  return rl::Environments(
+      static_cast<size_t>(count),
+      [&]() -> std::unique_ptr<Environment> {
+        const py::object& one = objects.at(next++);
+        if (py::isinstance<rl::CartPole>(one)) return std::make_unique<rl::CartPole>();
+        if (py::isinstance<rl::Pendulum>(one)) return std::make_unique<rl::Pendulum>();
+        return std::make_unique<OfPython>(one);
+      },
+      seed);
+}
+
+/// An agent with the environments that it learns in.
+struct Held {
+  explicit Held(rl::Environments all) : environments(std::move(all)) {}
+  Held(const Held&) = delete;
+
+  rl::Environments environments;
+  std::unique_ptr<rl::Agent> agent;
+};
+
+template <typename Agent>
+struct AgentOf : Held {
+  template <typename Options>
+  AgentOf(rl::Environments all, const Options& options) : Held(std::move(all)) {
+    agent = std::make_unique<Agent>(environments, options);
+  }
+};
+
+py::object learn(py::object self, int64_t steps, const py::object& callback) {
+  rl::Agent& agent = *py::cast<Held&>(self).agent;
+  std::function<bool(const rl::Progress&)> observe = [](const rl::Progress&) {
+    const Locked lock;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    return true;
+  };
+  if (!callback.is_none()) {
+    if (PyCallable_Check(callback.ptr()) == 0)
+      throw_type_error("callback is a function of the progress, not " + type_name_of(callback.ptr()));
+    observe = [kept = keep(callback)](const rl::Progress& now) {
+      const Locked lock;
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      const py::object made = py::reinterpret_borrow<py::object>(kept.get())(now);
+      return !made.is(py::bool_(false));
+    };
+  }
+  {
+    const Released others_run;
+    agent.train(steps, observe);
+  }
+  return self;
+}
+
+/// The best action for one observation, or those of a batch of them, a list.
+py::object predict(Held& self, const py::object& observation) {
+  const rl::Environments& all = self.environments;
+  const auto columns = static_cast<size_t>(all.observation_size());
+  const Actions& actions = all.actions();
+  const auto width = static_cast<size_t>(actions.width());
+  const bool is_batch = py::hasattr(observation, "ndim") ? py::cast<int64_t>(observation.attr("ndim")) > 1
+                                                         : PySequence_Check(observation.ptr()) != 0 && py::len(observation) > 0 &&
+                                                               PySequence_Check(py::object(observation[py::int_(0)]).ptr()) != 0;
+  const size_t count = is_batch ? py::len(observation) : 1;
+  std::vector<float> rows(count * columns), chosen(count * width);
+  for (size_t i = 0; i < count; ++i)
+    numbers_into(is_batch ? py::object(observation[py::int_(i)]) : observation, std::span(rows).subspan(i * columns, columns),
+                 "an observation");
+  {
+    const Released others_run;
+    self.agent->act(rows, chosen);
+  }
+  py::list made;
+  for (size_t i = 0; i < count; ++i)
+    made.append(as_action(std::span(chosen).subspan(i * width, width), actions, {static_cast<int64_t>(width)}));
+  return is_batch ? py::object(made) : py::object(made[0]);
+}
+
+py::dict state_dict(const Held& self) {
+  py::dict made;
+  for (const auto& [name, tensor] : self.agent->state())
+    made[py::str(name)] = py::reinterpret_steal<py::object>(wrap_new(tensor));
+  return made;
+}
+
+void load_state_dict(Held& self, const py::dict& state) {
+  rl::NamedTensors tensors;
+  for (const auto& [name, tensor] : state)
+    tensors.emplace(py::cast<std::string>(name), Convert<Tensor>::from(tensor.ptr()));
+  const Released others_run;
+  self.agent->load(tensors);
+}
+
+py::object space_of(const Actions& actions) {
+  const py::module_ rl = py::module_::import("tenon.rl");
+  if (actions.is_discrete()) return rl.attr("Discrete")(actions.count);
+  return rl.attr("Box")(actions.low, actions.high, py::make_tuple(actions.size));
+}
+
+py::object as_observation(const std::vector<float>& observed) {
+  const Dims shape{static_cast<int64_t>(observed.size())};
+  return py::reinterpret_steal<py::object>(
+      wrap_new(from_bytes(std::as_bytes(std::span(observed)), shape, Options(DType::f32, Device("cpu")))));
+}
+
+/// Gymnasium's functions for an environment of the library.
+template <typename E>
+void bind_environment(py::module_& m, const char* name, const char* help) {
+  py::class_<E>(m, name, help)
+      .def(py::init<>())
+      .def(
+          "reset",
+          [](E& self, std::optional<uint64_t> seed) {
+            std::vector<float> observed(static_cast<size_t>(self.observation_size()));
+            self.reset(seed ? *seed : std::random_device()(), observed);
+            return py::make_tuple(as_observation(observed), py::dict());
+          },
+          "seed"_a = py::none(), "Begins an episode: its first observation and a dict.")
+      .def(
+          "step",
+          [](E& self, const py::object& action) {
+            const auto columns = static_cast<size_t>(self.observation_size());
+            std::vector<float> observed(columns), taken(static_cast<size_t>(self.actions().width()));
+            numbers_into(action, taken, "an action");
+            const Outcome made = self.step(taken, observed);
+            return py::make_tuple(as_observation(observed), made.reward, made.terminated, made.truncated, py::dict());
+          },
+          "action"_a, "An observation, the reward, whether the episode is terminated, or truncated, and a dict.")
+      .def_property_readonly("action_space", [](const E& self) { return space_of(self.actions()); })
+      .def_property_readonly("observation_space", [](const E& self) {
+        constexpr double kInfinite = std::numeric_limits<double>::infinity();
+        return py::module_::import("tenon.rl").attr("Box")(-kInfinite, kInfinite,
+                                                           py::make_tuple(self.observation_size()));
+      });
+}
+
+/// Settings of an agent are keyword arguments.
+template <typename Agent, typename Options>
+void bind_agent(py::module_& m, const char* name, const char* help, int64_t environments,
+                const Setters<Options>& setters) {
+  py::class_<AgentOf<Agent>, Held, std::shared_ptr<AgentOf<Agent>>>(m, name, help)
+      .def(py::init([setters](const py::object& environment, int64_t count, uint64_t seed, const py::object& device,
+                              const py::kwargs& settings) {
+             Options options;
+             options.seed = seed;
+             if (!device.is_none()) options.device = Convert<Device>::from(device.ptr());
+             return std::make_shared<AgentOf<Agent>>(environments_of(environment, count, seed),
+                                                     config_of(std::move(options), settings, setters));
+           }),
+           "environment"_a, "environments"_a = environments, "seed"_a = 0, "device"_a = py::none());
+}
+
+}  // namespace
+
+void bind_rl(py::module_& m) {
+  py::module_ rl = m.def_submodule("_rl");
+  bind_environment<rl::CartPole>(rl, "CartPole", "A pole on a cart, to be balanced by pushing left (0) or right (1).");
+  bind_environment<rl::Pendulum>(rl, "Pendulum", "A pendulum, to be swung up by a torque from -2 to 2.");
+  py::class_<rl::Progress>(rl, "Progress", "How training goes.")
+      .def_readonly("steps", &rl::Progress::steps)
+      .def_readonly("episodes", &rl::Progress::episodes)
+      .def_readonly("mean_return", &rl::Progress::mean_return)
+      .def_readonly("loss", &rl::Progress::loss)
+      .def_readonly("steps_per_second", &rl::Progress::steps_per_second);
+  py::class_<Held, std::shared_ptr<Held>>(rl, "Agent", "What learns to act in environments.")
+      .def("learn", &learn, "steps"_a, "callback"_a = py::none(),
+           "Plays and learns for so many steps of the environments; callback(progress) may end it by False.")
+      .def("predict", &predict, "observation"_a, "The best action for an observation, or a list of them for several.")
+      .def("state_dict", &state_dict, "All that decides how it goes on, the environments of the library among it.")
+      .def("load_state_dict", &load_state_dict, "state"_a, "Goes on from a state.")
+      .def_property_readonly("steps", [](const Held& self) { return self.agent->steps(); });
+  using P = rl::PpoOptions;
+  bind_agent<rl::Ppo, P>(
+      rl, "PPO", "Proximal policy optimization: PPO(CartPole, lr=1e-3).learn(100_000).", 8,
+      {{"hidden", setter(&P::hidden)}, {"lr", setter(&P::lr)}, {"steps", setter(&P::steps)},
+       {"epochs", setter(&P::epochs)}, {"minibatches", setter(&P::minibatches)}, {"discount", setter(&P::discount)},
+       {"trace", setter(&P::trace)}, {"clip", setter(&P::clip)}, {"entropy", setter(&P::entropy)},
+       {"value", setter(&P::value)}, {"max_norm", setter(&P::max_norm)}});
+  using Q = rl::DeepQOptions;
+  Setters<Q> of_deep_q{
+      {"hidden", setter(&Q::hidden)}, {"lr", setter(&Q::lr)}, {"discount", setter(&Q::discount)},
+      {"batch", setter(&Q::batch)}, {"replay", setter(&Q::replay)}, {"learn_from", setter(&Q::learn_from)},
+      {"learn_every", setter(&Q::learn_every)}, {"renew_target_every", setter(&Q::renew_target_every)},
+      {"double_q", setter(&Q::double_q)}, {"max_norm", setter(&Q::max_norm)}};
+  of_deep_q["epsilon"] = [](Q& options, const py::handle& value) {  // from, to, and over how many steps
+    const auto [from, to, over] = py::cast<std::tuple<double, double, int64_t>>(value);
+    options.exploration = {.from = from, .to = to, .over = over};
+  };
+  bind_agent<rl::DeepQ, Q>(rl, "DQN", "Deep Q-learning: DQN(CartPole, epsilon=(1, 0.05, 8_000)).learn(70_000).", 1,
+                           of_deep_q);
+}
+
+}  // namespace tenon::python
