@@ -95,6 +95,7 @@
 #include "tenon/tensor/host_read.h"
 #include "tenon/tensor/in_place.h"
 #include "tenon/tensor/ops.h"
+#include "tenon/tensor/reshaped.h"
 #include "tenon/tensor/share.h"
 #include "tenon/tensor/stats.h"
 #include "tenon/tensor/tensor.h"

@@ -52,9 +52,11 @@ py::object replaced(const char* op, const py::object& self, F&& change) {
   Tensor& held = tensor_in(self.ptr());
   if (reinterpret_cast<PyTensor*>(self.ptr())->is_known || (held.is_leaf() && held.requires_grad()))
     base::fail(op, "a parameter, or another leaf that requires grad, cannot be changed in place; use its .data");
-  std::optional<EnableGrad> keeps_history;
-  if (held.requires_grad()) keeps_history.emplace();
-  held = change(held);
+  const auto reshaped = [&] {
+    const EnableGrad keeps_history;  // and lets values with gradients be written later
+    return change(held);
+  };
+  replace_by(op, held, reshaped());
   return self;
 }
 

@@ -120,6 +120,19 @@ void note_retained(TensorImpl& tensor, const ir::Value& value) {
   std::swap(tensor.retained_of, home);
 }
 
+void move_retained(const std::shared_ptr<TensorImpl>& from, const std::shared_ptr<TensorImpl>& to) {
+  const ir::Value value = value_of(tensor_of(to));
+  {
+    std::lock_guard lock(retaining().mutex);
+    to->retained = std::move(from->retained);
+    from->retained_of = {};
+    std::erase_if(retaining().tensors, [&](const std::weak_ptr<TensorImpl>& weak) { return weak.lock() == from; });
+    retaining().tensors.push_back(to);
+  }
+  note_retained(*to, value);
+  if (to->root) root_of(to)->is_watched_through_views = true;
+}
+
 std::vector<ir::Value> gradients_and_retained(std::span<const ir::Value> roots, std::span<const ir::Value> seeds,
                                               std::span<const ir::Value> wanted, bool create_graph) {
   const auto retained = without_values() ? std::vector<std::shared_ptr<TensorImpl>>() : retaining().alive();

@@ -75,6 +75,8 @@ struct TensorImpl {
   std::shared_ptr<Tensor> retained;              // of a tensor that is no leaf: its gradient, if it keeps it
   ir::Value retained_of;                         // the value whose gradient that is
   bool is_watched_through_views = false;         // of a root: a view of it has had hooks, or keeps its gradient
+  bool is_replaced = false;                      // of a root: a view has taken its place, when its shape was changed
+  bool is_in_place_of_root = false;              // of that view
   uint64_t data_replacements =
       0;  // of a root: how often a tensor that shows it, itself among them, was given other data
 
@@ -128,6 +130,17 @@ struct TensorImpl {
   }
   bool knows_type() { return std::atomic_ref<bool>(type_is_known).load(std::memory_order_acquire); }
 
+  /// The view that has taken the place of a root.
+  std::shared_ptr<TensorImpl> replacement() const {
+    if (!is_replaced) return nullptr;
+    std::lock_guard lock(views_mutex());
+    for (const std::weak_ptr<TensorImpl>& view : views) {
+      auto alive = view.lock();
+      if (alive && alive->is_in_place_of_root && alive->root.get() == this) return alive;
+    }
+    return nullptr;
+  }
+
   /// Views let go of what they show and look again when they are asked.
   void drop_what_views_show() {
     std::lock_guard lock(views_mutex());
@@ -178,6 +191,12 @@ inline std::vector<ir::Move> path_to(const TensorImpl& view) {
 
 /// Writes a value that was made of what the tensor held before.
 void write_over(const Tensor& tensor, const ir::Value& next);
+/// Whether writing through this view would change a leaf that gradients are asked of.
+bool writes_a_leaf(const TensorImpl& view);
+/// Lets gradients of what a root holds pass the view that has taken its place, which now has the value `seen`.
+void pass_through(TensorImpl& root, TensorImpl& reshaped, ir::Value seen);
+/// From now on `to` keeps the gradient that `from` kept.
+void move_retained(const std::shared_ptr<TensorImpl>& from, const std::shared_ptr<TensorImpl>& to);
 /// As in PyTorch, a view that keeps its gradient keeps that of the value it was last used with.
 void note_retained(TensorImpl& tensor, const ir::Value& value);
 /// The gradients of the wanted values; tensors that keep theirs, and that they pass, get them.

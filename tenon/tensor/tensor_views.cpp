@@ -15,6 +15,7 @@
 #include "tenon/tensor/mapping.h"
 #include "tenon/tensor/pending_writes.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/reshaped.h"
 #include "tenon/tensor/tensor_impl.h"
 #include "tenon/tensor/trace.h"
 #include "tenon/tensor/unread.h"
@@ -232,7 +233,7 @@ void give_data(const char* op, const Impl& impl, const Tensor& data, Views views
   impl->detached = true;
   impl->range = source.range;
   impl->range_is_exact = source.range_is_exact;
-  impl->is_pending = false;
+  impl->is_pending = impl->is_in_place_of_root = false;
   // Graphs recorded before give gradients of the old type to the old leaf.
   if (impl->leaf && !same_type) impl->leaf = std::make_shared<Leaf>();
   if (!same_type) impl->frozen = nullptr;
@@ -251,6 +252,77 @@ void Tensor::set_data(const Tensor& data) { give_data("set_data", impl_, data, V
 
 void move_into(const Tensor& tensor, const Tensor& place) {
   give_data("move_into", impl_of(tensor), place, Views::follow);
+}
+
+namespace {
+
+// From a view that shows every element of its root once to that root, where its moves can be taken back one by one.
+std::optional<std::vector<ir::Move>> moves_back(const TensorImpl& view, Dims shape) {
+  std::vector<ir::Move> back;
+  for (const ir::Move& move : view.moves) {
+    if (move.op == ir::Op::reshape) {
+      back.insert(back.begin(), {ir::Op::reshape, ir::ShapeAttrs{shape}});
+    } else if (move.op == ir::Op::permute) {
+      const Dims& axes = std::get<ir::AxesAttrs>(move.attrs).axes;
+      Dims inverse(axes);
+      for (size_t i = 0; i < axes.size(); ++i) inverse[static_cast<size_t>(axes[i])] = static_cast<int64_t>(i);
+      back.insert(back.begin(), {ir::Op::permute, ir::AxesAttrs{inverse}});
+    } else {
+      return {};
+    }
+    shape = ir::moved_shape(move, shape);
+  }
+  return back;
+}
+
+}  // namespace
+
+void pass_through(TensorImpl& root, TensorImpl& reshaped, ir::Value seen) {
+  ir::Value whole = seen;
+  for (const ir::Move& move : *moves_back(reshaped, root.value.shape())) whole = ir::move(whole, move);
+  root.value = std::move(whole);
+  ++root.version;
+  root.drop_what_views_show();
+  std::lock_guard lock(views_mutex());
+  reshaped.value = std::move(seen);
+  std::atomic_ref<uint64_t>(reshaped.seen_version).store(root.version, std::memory_order_release);
+}
+
+namespace {
+
+bool is_changeable(const Impl& owner) {
+  const Trace* trace = Trace::current();
+  const Mapping* mapping = Mapping::current();
+  return !(trace && trace->is_outside(*owner)) && !(mapping && owner->mapping != mapping->id);
+}
+
+// As a write that changes nothing: views of the owner look at it again, past the gradients that others of them have.
+void look_again(const Impl& owner) {
+  if (!owner->value.needs_grad() || owner->leaf) return;
+  if (const Impl standing = owner->replacement()) return pass_through(*owner, *standing, own(standing->held()));
+  owner->value = own(owner->value);
+  ++owner->version;
+  owner->drop_what_views_show();
+  if (owner->retained) note_retained(*owner, owner->value);
+}
+
+}  // namespace
+
+void replace_by(std::string_view op, Tensor& tensor, const Tensor& reshaped) {
+  require_defined(tensor);
+  require_defined(reshaped);
+  const Impl before = impl_of(tensor), &view = impl_of(reshaped), &owner = root_of(view);
+  if (grad_enabled() && before->root && writes_a_leaf(*before))
+    fail(op, "a view of a leaf that requires grad cannot be changed in place; make another view of it");
+  tensor = reshaped;
+  if (before == view || view->detached || view->leaf) return;
+  if (before->retained) move_retained(before, view);
+  if (!is_changeable(owner)) return;
+  if (before != owner && owner->replacement() != before) return look_again(owner);  // a view of another stays one
+  if (view->root != owner || !moves_back(*view, shape_of(owner))) return;
+  before->is_in_place_of_root = false;
+  view->is_in_place_of_root = owner->is_replaced = true;
+  if (reshaped.requires_grad()) pass_through(*owner, *view, value_of(reshaped));
 }
 
 namespace {

@@ -62,7 +62,15 @@ ir::Value written(const ir::Value& old, const ir::Value& next, const std::vector
   return with_history(stored(ir::detach(old), ir::detach(next), target), old);
 }
 
-// Whether writing through this view would change a leaf that gradients are asked of.
+bool is_tracked(const TensorImpl& view) {
+  for (const TensorImpl* impl = &view; impl; impl = impl->root.get()) {
+    if (impl->detached) return false;
+  }
+  return grad_enabled();
+}
+
+}  // namespace
+
 bool writes_a_leaf(const TensorImpl& view) {
   for (const TensorImpl* impl = &view; impl; impl = impl->root.get()) {
     if (impl->leaf) return true;
@@ -71,12 +79,7 @@ bool writes_a_leaf(const TensorImpl& view) {
   return false;
 }
 
-bool is_tracked(const TensorImpl& view) {
-  for (const TensorImpl* impl = &view; impl; impl = impl->root.get()) {
-    if (impl->detached) return false;
-  }
-  return grad_enabled();
-}
+namespace {
 
 enum class Reads : uint8_t { old, nothing };
 
@@ -106,6 +109,8 @@ void write(const Tensor& tensor, const ir::Value& given, Reads reads) {
   }
   if (!trace && can_settle(owner->value)) owner->value = settled(owner->value);
   const ir::Value old = value_of_root(owner);
+  const Impl reshaped = owner->replacement();
+  const ir::Value reshaped_before = reshaped && old.needs_grad() ? value_of(tensor_of(reshaped)) : ir::Value();
   std::vector<ir::Move> path = path_to(*impl);
   ir::IndexMap map(old.shape());
   map.apply(path);
@@ -145,6 +150,12 @@ void write(const Tensor& tensor, const ir::Value& given, Reads reads) {
   ++owner->version;
   owner->range.reset();
   owner->drop_what_views_show();  // or the old value would stay in memory for their sake
+  if (reshaped && owner->value.needs_grad()) {
+    ir::Value seen = owner->value;
+    for (const ir::Move& move : reshaped->moves) seen = ir::move(seen, move);
+    pass_through(*owner, *reshaped, is_tracked_here ? own(std::move(seen)) : with_history(seen, reshaped_before));
+    if (reshaped->retained && is_tracked_here) note_retained(*reshaped, reshaped->value);
+  }
   if (owner->retained && is_tracked_here) note_retained(*owner, owner->value);
   if (impl->root && impl->retained && is_tracked_here) note_retained(*impl, value_of(tensor));
 }

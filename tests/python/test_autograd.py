@@ -105,6 +105,59 @@ class WritesInPlace(unittest.TestCase):
         (self.y.sum() + used + view * 7).backward()
         self.assertEqual((seen, self.w.grad.tolist()), ([("new", 7), 5], [58, 2]))
 
+    def test_a_tensor_whose_shape_was_changed_in_place_sees_writes_through_its_views(self):
+        for change in (lambda y: y.unsqueeze_(0), lambda y: y.unsqueeze_(1).t_(), lambda y: y.unsqueeze_(1).transpose_(0, 1).squeeze_().unsqueeze_(0)):
+            y, seen = self.w * 2, []
+            self.w.grad = None
+            before = y[1:]
+            change(y)
+            y.register_hook(lambda g: seen.append(g.tolist()))
+            y.retain_grad()
+            y[0, :1].mul_(3)
+            before.mul_(5)
+            (y * 7).sum().backward()
+            self.assertEqual((seen, y.grad.tolist(), self.w.grad.tolist()), ([[[21, 35]]], [[7, 7]], [42, 70]))
+
+    def test_a_view_whose_shape_was_changed_in_place_is_one_of_the_whole(self):
+        outer = self.y[:]
+        inner, seen = outer[1:], []
+        inner.unsqueeze_(0)
+        outer.register_hook(lambda g: seen.append(g.tolist()))
+        (inner * 3 + self.y).sum().backward()
+        self.assertEqual((seen, self.w.grad.tolist()), ([], [2, 8]))
+        for view in (self.w[0], self.w[:1]):
+            with self.assertRaisesRegex(tenon.Error, "unsqueeze_. a view of a leaf"):
+                view.unsqueeze_(0)
+            with tenon.no_grad():
+                self.assertEqual(view.unsqueeze_(0).shape[0], 1)
+
+    def test_a_gradient_that_is_retained_takes_the_shape_that_its_tensor_gets(self):
+        self.y.retain_grad()
+        view = self.y[:1]
+        view.retain_grad()
+        self.y.unsqueeze_(0)
+        view.unsqueeze_(0)
+        (self.y * 3 + view).sum().backward()
+        self.assertEqual((self.y.grad.tolist(), view.grad.tolist(), self.w.grad.tolist()), ([[5, 3]], [[2]], [10, 6]))
+
+    def test_hooks_on_a_tensor_before_its_shape_is_changed_in_place_see_the_old_shape(self):
+        seen = []
+        self.y.register_hook(lambda g: seen.append(g.tolist()))
+        self.y.unsqueeze_(0)
+        with tenon.no_grad():
+            self.y[0, :1].mul_(3)
+        self.y.register_hook(lambda g: seen.append(g.tolist()))
+        self.y.sum().backward()
+        self.assertEqual((seen, self.w.grad.tolist()), ([[[1, 1]], [1, 1]], [2, 2]))
+
+    def test_a_shape_that_was_changed_under_no_grad_takes_values_with_gradients_later(self):
+        x = tenon.zeros(2)
+        with tenon.no_grad():
+            x.unsqueeze_(0)
+        x.add_(self.w)
+        x.sum().backward()
+        self.assertEqual(self.w.grad.tolist(), [1, 1])
+
     def test_hooks_see_uses_from_before(self):
         used = (self.y * 5).sum()
         self.y.register_hook(lambda g: g * 10)
