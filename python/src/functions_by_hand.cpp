@@ -94,6 +94,54 @@ Tensor squeezed(const Tensor& x, const py::object& dim) {
   return dim.is_none() ? x.squeeze() : x.squeeze(dims_of(dim.ptr(), "a dim or a list of dims"));
 }
 
+/// The letters of dims that are given by numbers, 0 .. 51, as PyTorch has them.
+std::string letters_of(PyObject* sublist) {
+  const py::object dims = py::reinterpret_steal<py::object>(PySequence_Tuple(sublist));
+  if (!dims) throw py::error_already_set();
+  std::string letters;
+  for (const py::handle dim : dims) {
+    if (dim.ptr() == Py_Ellipsis) {
+      letters += "...";
+      continue;
+    }
+    const int64_t number = integer_of(dim.ptr(), "a number of a dim, or ...");
+    if (number < 0 || number >= 52) throw_value_error(fmt::format("dims have numbers from 0 to 51, not {}", number));
+    letters += static_cast<char>(number < 26 ? 'A' + number : 'a' + number - 26);
+  }
+  return letters;
+}
+
+/// An equation and tensors; or tensors, each with the numbers of its dims, and the numbers of the result's.
+Tensor einsum_of(const py::object& equation, const py::object& operands) {
+  if (!is_tensor(equation.ptr()))
+    return einsum(Convert<std::string>::from(equation.ptr()), Convert<SeveralTensors>::from(operands.ptr()).all);
+  // One argument behind the first tensor is the numbers of its dims themselves, several are a tuple of them.
+  const auto is_sublist = [](const py::handle& one) { return PyList_Check(one.ptr()) || PyTuple_Check(one.ptr()); };
+  py::tuple rest = PyTuple_Check(operands.ptr()) ? py::reinterpret_borrow<py::tuple>(operands) : py::tuple();
+  if (rest.empty() || !is_sublist(rest[0])) rest = py::make_tuple(operands);
+  std::vector<Tensor> tensors{tensor_in(equation.ptr())};
+  std::string text;
+  size_t at = 0;
+  const auto take_sublist = [&] {
+    if (at == rest.size() || !is_sublist(rest[at]))
+      throw_type_error(
+          "einsum() takes an equation and tensors, or tensors each with a list of the numbers of its dims");
+    text += letters_of(py::object(rest[at++]).ptr());
+  };
+  take_sublist();
+  while (at < rest.size() && is_tensor(py::object(rest[at]).ptr())) {
+    tensors.push_back(tensor_in(py::object(rest[at++]).ptr()));
+    text += ',';
+    take_sublist();
+  }
+  if (at < rest.size()) {
+    text += "->";
+    take_sublist();
+  }
+  if (at < rest.size()) throw_type_error("einsum() takes nothing after the numbers of the result's dims");
+  return einsum(text, tensors);
+}
+
 /// Of one limit, from 0 on; of two, None as the second stands for all that the dtype has.
 Same draw_integers(Tensor x, const py::object& limits, std::optional<int64_t> low, std::optional<int64_t> high,
                    Generator* generator) {
@@ -211,6 +259,10 @@ void note_by_hand() {
     const py::list both(pair);
     return tensordot(a, b, dims_of(py::object(both[0]).ptr(), "dims"), dims_of(py::object(both[1]).ptr(), "dims"));
   }>("Sums products over dims of a and b.");
+  define<"einsum", "equation, *operands", einsum_of>(
+      "Sums of products, by letters: einsum('ij,jk->ik', a, b); or by numbers of dims: einsum(a, [0, 1], b, [1, 2], "
+      "[0, 2]).",
+      kFunction);
   define<"cdist", "a, b, p=2.0, compute_mode=None",
          [](const Tensor& a, const Tensor& b, double p, const py::object& mode) {
            require_compute_mode(mode);

@@ -57,6 +57,17 @@ class OtherNames(Checked):
         self.assertEqual(tenon.ones(2, 3).swapdims(0, 1).shape, (3, 2))
         self.assertHolds(tenon.row_stack((y, y)), [y.tolist()] * 2)
 
+    def test_einsum_takes_numbers_of_dims(self):
+        a, b = tenon.arange(6.0).reshape(2, 3), tenon.arange(12.0).reshape(3, 4)
+        self.assertHolds(tenon.einsum(a, [0, 1], b, [1, 2], [0, 2]), (a @ b).tolist())
+        self.assertHolds(tenon.einsum(a, [0, 51], b, (51, 3)), (a @ b).tolist())
+        self.assertHolds(tenon.einsum(a, [1, 0]), a.t().tolist())
+        self.assertHolds(tenon.einsum(a, (7, 3), ()), 15)
+        self.assertHolds(tenon.einsum(a, [..., 0], a, [..., 0], [...]), [5, 50])
+        self.assertHolds(tenon.einsum(tenon.tensor(2.0), [], a, [0, 1], [1, 0]), (2 * a).t().tolist())
+        for refused in ((a,), (a, [0, 52]), (a, [0, -1]), (a, [0, 1], b), (a, [0, 1], [0], [1]), (a, [0, 1], "ij"), (a, [0.5, 1])):
+            self.refuses((TypeError, ValueError), tenon.einsum, *refused)
+
     def test_shapes_are_changed_in_place(self):
         x = tenon.arange(6).reshape(2, 3)
         for change, shape in ((lambda: x.transpose_(0, 1), (3, 2)), (lambda: x.swapaxes_(0, 1), (2, 3)), (lambda: x.swapdims_(-1, 0), (3, 2)),
