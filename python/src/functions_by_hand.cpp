@@ -304,7 +304,11 @@ void note_by_hand() {
   }>("Cuts it from its history.", kMethod);
   define<"copy_", "x, source", [](Tensor x, const Operand& source) { return x.copy_(source); }>(
       "Takes over the values of another tensor, of any dtype and device.", kMethod);
-  define<"fill_", "x, value", [](Tensor x, Number value) { return x.fill_(value); }>("Sets all elements.", kMethod);
+  define<"fill_", "x, value", [](Tensor x, const Operand& value) {
+    if (value.is_tensor() && value.tensor().dim() != 0)
+      base::fail("fill_", "takes a number or a tensor of no dims, got shape {}", ir::to_string(value.tensor().shape()));
+    return x.copy_(value);
+  }>("Sets all elements.", kMethod);
   define<"index_put_", "x, indices, values, accumulate=False",
          [](Tensor x, const std::vector<Tensor>& indices, const Operand& values, bool accumulate) {
            const std::vector<IndexEntry> entries(indices.begin(), indices.end());

@@ -33,6 +33,13 @@ Tensor unflatten(const Tensor& x, int64_t dim, const Dims& sizes) {
 Tensor movedim(const Tensor& x, const Axes& from, const Axes& to) {
   const size_t rank = x.shape().size();
   if (from.size() != to.size()) fail("movedim", "{} dims are moved to {} places", from.size(), to.size());
+  if (rank == 0) {
+    for (const Axes* dims : {&from, &to}) {
+      for (const int64_t dim : *dims) record::is_single("movedim", x, dim);
+      if (dims->size() > 1) fail("movedim", "a dim appears more than once");
+    }
+    return permute(x, {});
+  }
   Dims order(rank, -1);  // which dim of x stands in each place
   std::vector<bool> is_moved(rank, false);
   for (size_t i = 0; i < from.size(); ++i) {

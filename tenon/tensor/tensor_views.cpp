@@ -278,8 +278,9 @@ std::optional<std::vector<ir::Move>> moves_back(const TensorImpl& view, Dims sha
 }  // namespace
 
 void pass_through(TensorImpl& root, TensorImpl& reshaped, ir::Value seen) {
+  const std::vector<ir::Move> back = moves_back(reshaped, root.value.shape()).value();
   ir::Value whole = seen;
-  for (const ir::Move& move : *moves_back(reshaped, root.value.shape())) whole = ir::move(whole, move);
+  for (const ir::Move& move : back) whole = ir::move(whole, move);
   root.value = std::move(whole);
   ++root.version;
   root.drop_what_views_show();

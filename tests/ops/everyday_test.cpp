@@ -105,6 +105,7 @@ std::vector<Everyday> rows_of_everyday_functions() {
       {"cumsum_method", [](const In& t) { return t.n.cumsum(0); }, "i64(5,)", {3, 4, 6, 7, 11}},
       {"unflatten", [](const In& t) { return t.c.unflatten(-1, {2, -1}); }, "f32(2, 3, 2, 2)", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}},
       {"movedim", [](const In& t) { return t.c.movedim(0, -1); }, "f32(3, 4, 2)", {0, 12, 1, 13, 2, 14, 3, 15, 4, 16, 5, 17, 6, 18, 7, 19, 8, 20, 9, 21, 10, 22, 11, 23}},
+      {"movedim_of_number", [](const In& t) { return t.x[0][0].movedim(0, -1); }, "f32()", {-1.5}},
       {"movedims", [](const In& t) { return t.c.movedim({0, 1}, {2, 0}); }, "f32(3, 4, 2)", {0, 12, 1, 13, 2, 14, 3, 15, 4, 16, 5, 17, 6, 18, 7, 19, 8, 20, 9, 21, 10, 22, 11, 23}},
       {"diagonal", [](const In& t) { return t.c.diagonal(1, 1, 2); }, "f32(2, 3)", {1, 6, 11, 13, 18, 23}},
       {"diagonal_below", [](const In& t) { return t.s.diagonal(-1); }, "f32(2,)", {4, 8}},

@@ -57,6 +57,21 @@ class OtherNames(Checked):
         self.assertEqual(tenon.ones(2, 3).swapdims(0, 1).shape, (3, 2))
         self.assertHolds(tenon.row_stack((y, y)), [y.tolist()] * 2)
 
+    def test_a_tensor_of_no_dims_fills_another(self):
+        w = tenon.tensor(3.0, requires_grad=True)
+        y = (w * tenon.ones(2, 2)).fill_(w)
+        y.sum().backward()
+        self.assertEqual((y.tolist(), w.grad.item()), ([[3, 3], [3, 3]], 4))
+        self.assertHolds(tenon.zeros(2, dtype=tenon.int64).fill_(tenon.tensor(2.75)), [2, 2])
+        self.refuses(tenon.Error, tenon.zeros(2).fill_, tenon.ones(1))
+
+    def test_a_number_has_its_dims_moved(self):
+        x = tenon.tensor(2.0)
+        for source, destination in ((0, 0), (-1, 0), ([], []), ([0], [-1])):
+            self.assertHolds(tenon.movedim(x, source, destination), 2)
+        for source, destination in ((1, 0), (0, -2), ([0, -1], [0, 0]), ([0], [])):
+            self.refuses(tenon.Error, tenon.movedim, x, source, destination)
+
     def test_einsum_takes_numbers_of_dims(self):
         a, b = tenon.arange(6.0).reshape(2, 3), tenon.arange(12.0).reshape(3, 4)
         self.assertHolds(tenon.einsum(a, [0, 1], b, [1, 2], [0, 2]), (a @ b).tolist())
