@@ -314,7 +314,7 @@ void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Shown*>(vie
 
 namespace {
 
-constexpr const char* kCapsule = "dltensor";
+constexpr const char *kCapsule = "dltensor", *kVersionedCapsule = "dltensor_versioned";
 constexpr int64_t kHostOfDlpack = 1;  // kDLCPU
 
 py::object dlpack_of(const Tensor& x) {
@@ -334,6 +334,18 @@ void require_host(const py::object& source) {
     throw_type_error("only tensors in the memory of the host are shared; move it to the cpu first");
 }
 
+// A capsule that was taken has another name.
+template <typename Managed>
+Tensor taken_from(PyObject* capsule, const char* name, const char* name_of_used) {
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  PyCapsule_SetName(capsule, name_of_used);
+  try {
+    return from_dlpack(managed);
+  } catch (const Error& error) {
+    throw_value_error(error.what());
+  }
+}
+
 Tensor of_dlpack(const py::object& source) {
   py::object capsule = source;
   if (!PyCapsule_CheckExact(source.ptr())) {
@@ -346,14 +358,14 @@ Tensor of_dlpack(const py::object& source) {
       throw_type_error(fmt::format("__dlpack__() of {} gives no capsule, but {}", type_name_of(source.ptr()),
                                    type_name_of(capsule.ptr())));
   }
-  if (!PyCapsule_IsValid(capsule.ptr(), kCapsule)) throw_value_error("the DLPack capsule was used already");
-  auto* managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kCapsule));
-  PyCapsule_SetName(capsule.ptr(), "used_dltensor");
-  try {
-    return from_dlpack(managed);
-  } catch (const Error& error) {
-    throw_value_error(error.what());
-  }
+  if (PyCapsule_IsValid(capsule.ptr(), kCapsule))
+    return taken_from<DLManagedTensor>(capsule.ptr(), kCapsule, "used_dltensor");
+  if (PyCapsule_IsValid(capsule.ptr(), kVersionedCapsule))
+    return taken_from<DLManagedTensorVersioned>(capsule.ptr(), kVersionedCapsule, "used_dltensor_versioned");
+  const char* name = PyCapsule_GetName(capsule.ptr());
+  if (name && std::string_view(name).starts_with("used_dltensor"))
+    throw_value_error("the DLPack capsule was used already");
+  throw_value_error(fmt::format("a capsule named '{}' is none of DLPack's", name ? name : ""));
 }
 
 }  // namespace

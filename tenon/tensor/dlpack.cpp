@@ -7,7 +7,7 @@
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/share.h"
 
-// The structures of DLPack 0.8, as its specification lays them out in memory.
+// The structures of DLPack 0.8 and 1, as its specification lays them out in memory.
 extern "C" {
 
 enum DLDeviceType : int32_t { kDLCPU = 1 };
@@ -34,6 +34,17 @@ struct DLManagedTensor {
   DLTensor dl_tensor;
   void* manager_ctx;
   void (*deleter)(DLManagedTensor* self);
+};
+struct DLPackVersion {
+  uint32_t major, minor;
+};
+constexpr uint64_t DLPACK_FLAG_BITMASK_READ_ONLY = 1;
+struct DLManagedTensorVersioned {
+  DLPackVersion version;
+  void* manager_ctx;
+  void (*deleter)(DLManagedTensorVersioned* self);
+  uint64_t flags;
+  DLTensor dl_tensor;
 };
 
 }  // extern "C"
@@ -82,6 +93,22 @@ Dims checked_shape(const DLTensor& tensor) {
   return shape;
 }
 
+/// A tensor over memory that `owner` keeps.
+Tensor over(const DLTensor& tensor, std::shared_ptr<const void> owner) {
+  if (tensor.device.device_type != kDLCPU)
+    base::fail("dlpack", "only tensors in the memory of the host are shared; move it to the cpu first");
+  const Options options(dtype_of_dlpack(tensor.dtype), Device("cpu"));
+  const Dims shape = checked_shape(tensor);
+  if (ir::count(shape) == 0) return zeros(shape, options);
+  if (tensor.byte_offset > kMostAddressable) base::fail("dlpack", "the tensor begins beyond all memory");
+  const Dims strides =
+      tensor.strides ? Dims(tensor.strides, tensor.strides + tensor.ndim) : ir::row_major_strides(shape);
+  auto* first = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+  if (const auto made = over_strided_memory(first, owner, shape, strides, options)) return *made;
+  base::fail("dlpack", "strides {} of shape {} are not those of slices of contiguous memory; copy the tensor",
+             ir::to_string(strides), ir::to_string(shape));
+}
+
 }  // namespace
 
 DLManagedTensor* to_dlpack(const Tensor& tensor) {
@@ -107,23 +134,23 @@ DLManagedTensor* to_dlpack(const Tensor& tensor) {
 }
 
 Tensor from_dlpack(DLManagedTensor* managed) {
-  const std::shared_ptr<DLManagedTensor> owner(managed, release_dlpack);
-  const DLTensor& tensor = managed->dl_tensor;
-  if (tensor.device.device_type != kDLCPU)
-    base::fail("dlpack", "only tensors in the memory of the host are shared; move it to the cpu first");
-  const Options options(dtype_of_dlpack(tensor.dtype), Device("cpu"));
-  const Dims shape = checked_shape(tensor);
-  if (ir::count(shape) == 0) return zeros(shape, options);
-  if (tensor.byte_offset > kMostAddressable) base::fail("dlpack", "the tensor begins beyond all memory");
-  const Dims strides =
-      tensor.strides ? Dims(tensor.strides, tensor.strides + tensor.ndim) : ir::row_major_strides(shape);
-  auto* first = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
-  if (const auto made = over_strided_memory(first, owner, shape, strides, options)) return *made;
-  base::fail("dlpack", "strides {} of shape {} are not those of slices of contiguous memory; copy the tensor",
-             ir::to_string(strides), ir::to_string(shape));
+  return over(managed->dl_tensor, std::shared_ptr<DLManagedTensor>(managed, [](auto* one) { release_dlpack(one); }));
+}
+
+Tensor from_dlpack(DLManagedTensorVersioned* managed) {
+  const std::shared_ptr<DLManagedTensorVersioned> owner(managed, [](auto* one) { release_dlpack(one); });
+  if (managed->version.major != 1)  // but for the deleter, all may lie elsewhere
+    base::fail("dlpack", "the tensor is of DLPack {}.{}; those of DLPack 1 and before are taken",
+               managed->version.major, managed->version.minor);
+  if (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY)
+    base::fail("dlpack", "the tensor is read-only, and tensors may be written; share a copy of it");
+  return over(managed->dl_tensor, owner);
 }
 
 void release_dlpack(DLManagedTensor* managed) {
+  if (managed->deleter) managed->deleter(managed);
+}
+void release_dlpack(DLManagedTensorVersioned* managed) {
   if (managed->deleter) managed->deleter(managed);
 }
 

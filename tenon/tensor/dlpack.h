@@ -8,7 +8,8 @@
 
 #include "tenon/tensor/tensor.h"
 
-struct DLManagedTensor;  // of DLPack's own header, which need not be there
+struct DLManagedTensor;           // of DLPack's own header, which need not be there
+struct DLManagedTensorVersioned;  // the same since DLPack 1
 
 namespace tenon {
 
@@ -16,10 +17,12 @@ namespace tenon {
 DLManagedTensor* to_dlpack(const Tensor& tensor);
 
 /// A tensor over memory of another library's, of which it lets go when it is gone itself, or when the call fails: where
-/// there is no such dtype, and for strides that no view has.
+/// there is no such dtype, for strides that no view has, and for memory that may only be read.
 Tensor from_dlpack(DLManagedTensor* managed);
+Tensor from_dlpack(DLManagedTensorVersioned* managed);
 
 /// Lets go of what nobody has taken.
 void release_dlpack(DLManagedTensor* managed);
+void release_dlpack(DLManagedTensorVersioned* managed);
 
 }  // namespace tenon

@@ -1,6 +1,7 @@
 """What PyTorch's own operator samples found (scripts/against_torch), each with values that a person can check."""
 
 import ctypes
+import gc
 import math
 import unittest
 
@@ -40,6 +41,11 @@ class _Managed(ctypes.Structure):
     _fields_ = [("tensor", _Tensor), ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
 
 
+class _Versioned(ctypes.Structure):
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+                ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
+
+
 class Capsules(unittest.TestCase):
     """DLPack capsules that no library makes."""
 
@@ -51,9 +57,21 @@ class Capsules(unittest.TestCase):
             ctypes.addressof(self.memory) if data else None, 1, 0, len(shape) if ndim is None else ndim, 2, 32, lanes,
             ctypes.cast(self.sizes, ctypes.POINTER(ctypes.c_int64)) if has_shape else None,
             ctypes.cast(self.steps, ctypes.POINTER(ctypes.c_int64)) if strides else None, offset), None, None)
+        return self.capsule_of(b"dltensor")
+
+    def capsule_of(self, name):
         new = ctypes.pythonapi.PyCapsule_New
         new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-        return new(ctypes.addressof(self.made), b"dltensor", None)
+        self.name = name  # which a capsule does not copy
+        return new(ctypes.addressof(self.made), name, None)
+
+    def versioned(self, major=1, flags=0, **kwargs):
+        """One of DLPack 1; `freed` counts how often its deleter was called."""
+        self.capsule(**kwargs)
+        self.freed = []
+        self.deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self.freed.append)
+        self.made = _Versioned(major, 0, None, ctypes.cast(self.deleter, ctypes.c_void_p), flags, self.made.tensor)
+        return self.capsule_of(b"dltensor_versioned")
 
     def test_a_plain_one_is_taken(self):
         self.assertEqual(tenon.from_dlpack(self.capsule()).tolist(), [[0, 1], [2, 3]])
@@ -61,6 +79,25 @@ class Capsules(unittest.TestCase):
         self.assertEqual(tenon.from_dlpack(self.capsule(strides=(8, 1))).tolist(), [[0, 1], [8, 9]])
         self.assertEqual(tenon.from_dlpack(self.capsule(shape=(0, 3), data=False)).shape, (0, 3))
         self.assertEqual(tenon.from_dlpack(self.capsule(shape=(), has_shape=False, ndim=0)).item(), 0)
+
+    def test_one_of_dlpack_1_is_taken(self):
+        capsule = self.versioned(strides=(8, 1))
+        x = tenon.from_dlpack(capsule)
+        self.assertEqual((x.tolist(), self.freed), ([[0, 1], [8, 9]], []))
+        with self.assertRaisesRegex(ValueError, "used already"):
+            tenon.from_dlpack(capsule)
+        x.add_(1)
+        self.assertEqual((self.memory[0], self.memory[8]), (1, 9))
+        del x
+        gc.collect()
+        self.assertEqual(len(self.freed), 1)
+        for wrong, message in ((dict(major=2), r"DLPack 2\.0"), (dict(major=0), r"DLPack 0\.0"), (dict(flags=1), "read-only"), (dict(ndim=-1), "dims")):
+            with self.subTest(wrong), self.assertRaisesRegex(ValueError, message):
+                tenon.from_dlpack(self.versioned(**wrong))
+            self.assertEqual(len(self.freed), 1)
+        with self.assertRaisesRegex(ValueError, "named 'other' is none of DLPack's"):
+            self.versioned()
+            tenon.from_dlpack(self.capsule_of(b"other"))
 
     def test_malformed_ones_are_refused_in_one_line(self):
         most = 2**63 - 1
