@@ -93,6 +93,8 @@ std::map<std::string, Tensor> load_npz(const fs::path& path, Device device) {
   require_modest(input, entries);
   for (const ZipEntry& entry : entries) {
     if (!is_utf8(entry.name)) fail(input, "the name {} in the archive is not valid UTF-8", in_quotes(entry.name));
+    if (!entry.has_its_name)
+      fail(input, "{} has another name where it lies: the file is damaged", in_quotes(entry.name));
     if (!entry.name.ends_with(kEnding)) fail(input, "{} in the archive is no array", in_quotes(entry.name));
     const Unpacked unpacked = unpack(input, entry);
     check_crc(input, entry, unpacked.bytes);

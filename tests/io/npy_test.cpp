@@ -2,6 +2,7 @@
 
 #include "tenon/io/npy.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tenon/tensor/creation.h"
@@ -186,9 +187,19 @@ TEST_F(Npy, DamageInAnArchiveIsFoundByItsChecksum) {
 TEST_F(Npy, BrokenArraysInAnArchiveAreNamed) {
   save_npz(path("arrays.npz"), {{"w", ones({1})}});
   std::string broken = content_of(path("arrays.npz"));
-  const size_t name = broken.rfind("w.npy");
-  broken.replace(name, 5, "w.txt");
+  for (size_t at = 0; (at = broken.find("w.npy", at)) != std::string::npos; ++at) broken.replace(at, 5, "w.txt");
   EXPECT_EQ(npz_refusal(broken), "\"w.txt\" in the archive is no array");
+}
+
+TEST_F(Npy, AnArrayHasTheNameThatTheDirectorySays) {
+  save_npz(path("arrays.npz"), {{"w", ones({1})}});
+  const std::string whole = content_of(path("arrays.npz"));
+  for (const size_t at : {whole.find("w.npy"), whole.rfind("w.npy")}) {
+    std::string broken = whole;
+    broken[at] = 'v';
+    EXPECT_EQ(npz_refusal(broken), fmt::format("\"{}.npy\" has another name where it lies: the file is damaged",
+                                               at == whole.find("w.npy") ? 'w' : 'v'));
+  }
 }
 
 TEST_F(Npy, EveryTruncationOfAnArchiveIsRefused) {
