@@ -570,7 +570,6 @@ class Run {
     view_->flush_tensorboard();
     report(result.seconds);
     result.report = folder_.report();
-    if (stopped) view_->note(fmt::format("stopped after step {}; --resume goes on", done_));
     view_->finish_progress();
     return result;
   }

@@ -106,6 +106,7 @@ TEST_F(Train, CtrlCFinishesTheStepAndSaysHowToGoOn) {
   EXPECT_EQ(stopped.code, 0) << stopped.err;
   EXPECT_TRUE(stopped.out.starts_with("stopped after step ")) << stopped.out;
   EXPECT_NE(stopped.out.find(": tenon train --resume run\n"), stopped.out.npos) << stopped.out;
+  EXPECT_EQ(stopped.err.find("stopped after"), stopped.err.npos) << stopped.err;
   const int64_t step = std::stoll(stopped.out.substr(19));
   EXPECT_TRUE(fs::exists(folder_ / "run/checkpoints" / fmt::format("step_{:08}", step))) << stopped.out;
   const Outcome resumed = run(fmt::format("train --resume run --stop-after {}", step + 3));
