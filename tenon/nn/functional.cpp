@@ -59,6 +59,11 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     base::fail("linear", "input {} and weight {} do not fit: the last size of the input must be {}",
                ir::to_string(x.shape()), ir::to_string(weight.shape()), weight.size(1));
   }
+  const bool is_cast = autocast_dtype() && is_autocast(x.dtype()) && is_autocast(weight.dtype());
+  if (x.dtype() != weight.dtype() && !is_cast) {
+    base::fail("linear", "dtypes {} of the input and {} of the weight differ; convert one with to()", name(x.dtype()),
+               name(weight.dtype()));
+  }
   if (bias.defined() && bias.shape() != Dims{weight.size(0)}) {
     base::fail("linear", "bias {} does not fit weight {}", ir::to_string(bias.shape()), ir::to_string(weight.shape()));
   }

@@ -223,6 +223,9 @@ TEST_F(Errors, Layers) {
   refuses("[linear] input (2, 3) and weight (5, 4) do not fit: the last size of the input must be 4", [&] {
     nn::linear(a, of({5, 4}));
   });
+  refuses("[linear] dtypes f64 of the input and f32 of the weight differ; convert one with to()", [&] {
+    nn::linear(of({2, 4}, DType::f64), of({5, 4}), Tensor());
+  });
   refuses("[linear] input () and weight (5, 4) do not fit: the last size of the input must be 4", [&] {
     nn::linear(of({}), of({5, 4}));
   });
