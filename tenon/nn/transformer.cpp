@@ -85,6 +85,33 @@ Tensor MultiheadAttention::weights(const Tensor& query, const Tensor& key, const
   return attention_weights(own(), query, key, masks, averaged);
 }
 
+namespace {
+
+// Queries, keys and values are 0, 1 and 2.
+const Tensor& weight_of(const AttentionWeights& w, size_t which) {
+  return which == 0 || w.others.empty() ? w.in_proj_weight : w.others[which - 1];
+}
+
+// Projections of so many of them, which share their input, are one product.
+Tensor projected(const AttentionWeights& w, const Tensor& x, int64_t first, int64_t count) {
+  const int64_t width = w.in_proj_weight.size(1);
+  const Tensor bias = w.in_proj_bias.defined() ? w.in_proj_bias.narrow(0, first * width, count * width) : Tensor();
+  if (!w.others.empty()) return linear(x, weight_of(w, static_cast<size_t>(first)), bias);
+  return linear(x, w.in_proj_weight.narrow(0, first * width, count * width), bias);
+}
+
+void require_inputs(const AttentionWeights& w, std::initializer_list<const Tensor*> inputs) {
+  size_t which = 0;
+  for (const Tensor* x : inputs) {
+    const int64_t width = weight_of(w, which++).size(1);
+    if (x->dim() != 3 || x->size(2) != width)
+      fail(kOp, "takes ({}, {}), got {}", w.batch_first ? "batch, time" : "time, batch", width,
+           ir::to_string(x->shape()));
+  }
+}
+
+}  // namespace
+
 Tensor attend(const AttentionWeights& w, const Tensor& query, const Tensor& key, const Tensor& value,
               const AttentionMasks& masks, double dropout) {
   if (query.dim() == 2 && key.dim() == 2 && value.dim() == 2) {  // one sequence
@@ -97,37 +124,30 @@ Tensor attend(const AttentionWeights& w, const Tensor& query, const Tensor& key,
   }
   if (!(dropout >= 0 && dropout < 1)) fail(kOp, "dropout must lie in 0..1, got {}", dropout);
   const int64_t width = w.in_proj_weight.size(1);
-  for (const Tensor* x : {&query, &key, &value}) {
-    if (x->dim() != 3 || x->size(2) != width)
-      fail(kOp, "takes ({}, {}), got {}", w.batch_first ? "batch, time" : "time, batch", width,
-           ir::to_string(x->shape()));
-  }
+  require_inputs(w, {&query, &key, &value});
   const auto batched = [&](const Tensor& x) { return w.batch_first ? x : x.transpose(0, 1); };
   const Tensor q = batched(query), k = batched(key), v = batched(value);
-  if (k.shape() != v.shape() || q.size(0) != k.size(0))
+  if (k.size(0) != v.size(0) || k.size(1) != v.size(1) || q.size(0) != k.size(0))
     fail(kOp, "query {}, key {} and value {} do not fit", ir::to_string(query.shape()), ir::to_string(key.shape()),
          ir::to_string(value.shape()));
   const int64_t batch = q.size(0), rows = q.size(1), columns = k.size(1), each = width / w.heads;
-  // Projections of the same input are one product.
-  const auto projected = [&](const Tensor& x, int64_t first, int64_t count) {
-    const Tensor bias = w.in_proj_bias.defined() ? w.in_proj_bias.narrow(0, first * width, count * width) : Tensor();
-    const Tensor y = linear(x, w.in_proj_weight.narrow(0, first * width, count * width), bias);
-    return y.reshape({batch, x.size(1), count * w.heads, each})
-        .transpose(1, 2)
-        .split(Dims(static_cast<size_t>(count), w.heads), 1);
-  };
   std::vector<Tensor> heads;
-  const auto take = [&](std::vector<Tensor> some) { heads.insert(heads.end(), some.begin(), some.end()); };
-  const bool same_keys = value_of(key) == value_of(value), same_all = same_keys && value_of(query) == value_of(key);
+  const auto take = [&](const Tensor& x, int64_t first, int64_t count) {
+    const Tensor y = projected(w, x, first, count).reshape({batch, x.size(1), count * w.heads, each}).transpose(1, 2);
+    const std::vector<Tensor> some = y.split(Dims(static_cast<size_t>(count), w.heads), 1);
+    heads.insert(heads.end(), some.begin(), some.end());
+  };
+  const bool same_keys = w.others.empty() && value_of(key) == value_of(value);
+  const bool same_all = same_keys && value_of(query) == value_of(key);
   if (same_all) {
-    take(projected(q, 0, 3));
+    take(q, 0, 3);
   } else {
-    take(projected(q, 0, 1));
+    take(q, 0, 1);
     if (same_keys) {
-      take(projected(k, 1, 2));
+      take(k, 1, 2);
     } else {
-      take(projected(k, 1, 1));
-      take(projected(v, 2, 1));
+      take(k, 1, 1);
+      take(v, 2, 1);
     }
   }
   AttentionOptions options;
@@ -147,13 +167,11 @@ Tensor attention_weights(const AttentionWeights& w, const Tensor& query, const T
     return attention_weights(w, query.unsqueeze(at), key.unsqueeze(at), of_one, averaged).squeeze(0);
   }
   const int64_t width = w.in_proj_weight.size(1), each = width / w.heads;
-  const auto projected = [&](const Tensor& given, int64_t place) {
+  const auto heads_of = [&](const Tensor& given, int64_t which) {
     const Tensor x = w.batch_first ? given : given.transpose(0, 1);
-    const Tensor bias = w.in_proj_bias.defined() ? w.in_proj_bias.narrow(0, place * width, width) : Tensor();
-    const Tensor y = linear(x, w.in_proj_weight.narrow(0, place * width, width), bias);
-    return y.reshape({x.size(0), x.size(1), w.heads, each}).transpose(1, 2);
+    return projected(w, x, which, 1).reshape({x.size(0), x.size(1), w.heads, each}).transpose(1, 2);
   };
-  const Tensor q = projected(query, 0), k = projected(key, 1);
+  const Tensor q = heads_of(query, 0), k = heads_of(key, 1);
   const int64_t rows = q.size(2), columns = k.size(2);
   Tensor scores = matmul(q, k.transpose(-1, -2)) * (1 / std::sqrt(static_cast<double>(each)));
   if (const Tensor mask = joined_masks(masks, q.size(0), w.heads, rows, columns, scores.dtype()); mask.defined())

@@ -36,9 +36,11 @@ struct AttentionMasks {
 /// The parameters of attention of several heads but for those of the last projection; who holds them may change them.
 struct AttentionWeights {
   const Tensor& in_proj_weight;  // (3 * width, width): queries, keys and values one below the other
-  const Tensor& in_proj_bias;    // undefined without one
+  const Tensor& in_proj_bias;    // (3 * width); undefined without one
   int64_t heads;
   bool batch_first;
+  /// Of keys and values where these have other widths, (width, theirs); then in_proj_weight is that of queries.
+  std::span<const Tensor> others = {};
 };
 /// What goes into the last projection of MultiheadAttention: (batch, time, width), also without batch_first.
 Tensor attend(const AttentionWeights& weights, const Tensor& query, const Tensor& key, const Tensor& value,

@@ -229,6 +229,40 @@ class Modules(unittest.TestCase):
         self.assertEqual(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True)(x).shape, x.shape)
         self.assertEqual(F.scaled_dot_product_attention(x, x, x, is_causal=True).shape, x.shape)
 
+    def test_attention_to_keys_and_values_of_other_widths(self):
+        """As of the embedding's width, where the further elements meet weights of 0."""
+        tenon.manual_seed(1)
+        other, plain = nn.MultiheadAttention(4, 2, kdim=3, vdim=6, batch_first=True), nn.MultiheadAttention(4, 2, kdim=4, vdim=4, batch_first=True)
+        self.assertEqual([name for name, _ in plain.named_parameters()], ["in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias"])
+        self.assertEqual({name: tuple(p.shape) for name, p in other.named_parameters()},
+                         {"q_proj_weight": (4, 4), "k_proj_weight": (4, 3), "v_proj_weight": (4, 6), "in_proj_bias": (12,),
+                          "out_proj.weight": (4, 4), "out_proj.bias": (4,)})
+        query, key, value = tenon.rand(2, 5, 4), tenon.rand(2, 7, 3), tenon.rand(2, 7, 6)
+        mixed = tenon.rand(4, 6)
+        with tenon.no_grad():
+            nn.init.uniform_(other.in_proj_bias)
+            other.v_proj_weight.copy_(plain.in_proj_weight[8:] @ mixed)
+            plain.in_proj_weight[:4] = other.q_proj_weight
+            plain.in_proj_weight[4:8, :3] = other.k_proj_weight
+            plain.in_proj_weight[4:8, 3] = 0
+            plain.in_proj_bias.copy_(other.in_proj_bias)
+            plain.out_proj.load_state_dict(other.out_proj.state_dict())
+        padding = tenon.tensor([[False] * 7, [False] * 4 + [True] * 3])
+        found, weights = other(query, key, value, key_padding_mask=padding, need_weights=True)
+        wanted, wanted_weights = plain(query, tenon.nn.functional.pad(key, (0, 1), value=3.0), value @ mixed.T, key_padding_mask=padding, need_weights=True)
+        self.assertTrue(tenon.allclose(found, wanted, atol=1e-6))
+        self.assertTrue(tenon.allclose(weights, wanted_weights, atol=1e-6))
+        found.sum().backward()
+        self.assertTrue(all(p.grad is not None for p in other.parameters()))
+        self.assertEqual(other(query[0], key[0], value[0])[0].shape, (5, 4))
+        copied = nn.MultiheadAttention(4, 2, kdim=3, vdim=6, batch_first=True)
+        copied.load_state_dict(other.state_dict())
+        self.assertEqual(copied(query, key, value)[0].tolist(), other(query, key, value)[0].tolist())
+        with self.assertRaisesRegex(tenon.Error, r"takes \(batch, time, 3\), got \(2, 7, 6\)"):
+            other(query, value, value)
+        with self.assertRaises(tenon.Error):
+            nn.MultiheadAttention(4, 2, kdim=0)
+
     def test_layers_of_volumes(self):
         volume = tenon.rand(2, 4, 5, 6, 7)
         for layer, shape in [(nn.Conv3d(4, 6, 3, padding=1), (2, 6, 5, 6, 7)), (nn.Conv3d(4, 6, (1, 3, 5), groups=2, bias=False), (2, 6, 5, 4, 3)),

@@ -18,32 +18,50 @@ class MultiheadAttention(Module):
     __constants__ = ("embed_dim", "num_heads", "dropout", "batch_first")
 
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, batch_first: bool = False, device=None,
-                 dtype=None):
+                 dtype=None, kdim=None, vdim=None):
         super().__init__()
-        check_sizes(self, embed_dim=embed_dim, num_heads=num_heads)
+        kdim, vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
+        check_sizes(self, embed_dim=embed_dim, num_heads=num_heads, kdim=kdim, vdim=vdim)
         if embed_dim % num_heads:
             raise _tenon.Error(f"[MultiheadAttention] a width of {embed_dim} cannot be divided among {num_heads} heads")
         if not 0 <= dropout < 1:
             raise _tenon.Error(f"[MultiheadAttention] dropout must lie in 0..1, got {dropout}")
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
+        self.kdim, self.vdim = kdim, vdim
         out_proj = Linear(embed_dim, embed_dim, bias, device, dtype)
-        self.in_proj_weight = as_parameter(_tenon.empty(3 * embed_dim, embed_dim, device=device, dtype=dtype))
+
+        def weight(rows, width):
+            return as_parameter(_tenon.empty(rows, width, device=device, dtype=dtype))
+
+        # As in PyTorch: one weight for all where all have one width, else three.
+        self.in_proj_weight = self.q_proj_weight = self.k_proj_weight = self.v_proj_weight = None
+        if kdim == vdim == embed_dim:
+            self.in_proj_weight = weight(3 * embed_dim, embed_dim)
+        else:
+            self.q_proj_weight, self.k_proj_weight, self.v_proj_weight = (weight(embed_dim, width) for width in (embed_dim, kdim, vdim))
         self.in_proj_bias = as_parameter(_tenon.zeros(3 * embed_dim, device=device, dtype=dtype)) if bias else None
         self.out_proj = out_proj
-        init.xavier_uniform_(self.in_proj_weight)
+        for one in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if one is not None:
+                init.xavier_uniform_(one)
         if bias:
             init.zeros_(out_proj.bias)
 
     def forward(self, query, key, value, key_padding_mask=None, need_weights=False, attn_mask=None, average_attn_weights=True,
                 is_causal=False):
         """The result, and the weights of attention without dropout, or None unless they are asked for."""
-        own = (self.in_proj_weight, self.in_proj_bias, self.num_heads, self.batch_first, attn_mask, key_padding_mask, is_causal)
-        result = self.out_proj(F._attend(query, key, value, self.dropout if self.training else 0.0, *own))
+        weight = self.q_proj_weight if self.in_proj_weight is None else self.in_proj_weight
+        others = [] if weight is self.in_proj_weight else [self.k_proj_weight, self.v_proj_weight]
+        own = (weight, others, self.in_proj_bias, self.num_heads, self.batch_first, attn_mask, key_padding_mask, is_causal)
+        dropout = self.dropout if self.training else 0.0
+        result = self.out_proj(F._attend(query, key, value, dropout, *own))
         if query.ndim == 2:
             result = result.squeeze(0)
         elif not self.batch_first:
             result = result.transpose(0, 1)
-        return result, F._attention_weights(query, key, average_attn_weights, *own) if need_weights else None
+        if not need_weights:
+            return result, None
+        return result, F._attention_weights(query, key, average_attn_weights, *own)
 
 
 class _Layer(Module):
