@@ -282,7 +282,8 @@ def top_stub():
              "from .autograd import autocast as autocast, compile as compile, enable_grad as enable_grad",
              "from .autograd import inference_mode as inference_mode, no_grad as no_grad",
              "from .autograd import set_grad_enabled as set_grad_enabled",
-             "from .files import load as load, save as save", "", TENSOR.rstrip("\n"), "", tensor_stub(), ""]
+             "from .files import load as load, save as save",
+             "from .linalg import matrix_exp as matrix_exp", "", TENSOR.rstrip("\n"), "", tensor_stub(), ""]
     lines.append("class Captured:\n    recordings: builtins.int\n    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...\n")
     for name in ("Error", "OutOfRange", "DeviceLost"):
         base = {"Error": "RuntimeError", "OutOfRange": "Error, IndexError", "DeviceLost": "Error"}[name]
@@ -292,7 +293,7 @@ def top_stub():
             lines.append(in_class(line))
     shown -= {name for name in shown if inspect.isfunction(getattr(tenon, name, None))}
     skipped = shown | {"Error", "OutOfRange", "DeviceLost", "autocast", "compile", "enable_grad", "inference_mode",
-                       "no_grad", "set_grad_enabled", "load", "save", "_Block", "Size"}
+                       "no_grad", "set_grad_enabled", "load", "save", "matrix_exp", "_Block", "Size"}
     for name, value in public(tenon):
         if name in skipped or isinstance(value, _tenon.dtype):
             continue

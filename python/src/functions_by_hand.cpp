@@ -302,6 +302,10 @@ void note_by_hand() {
     x.requires_grad_(false);
     return self;
   }>("Cuts it from its history.", kMethod);
+  define<"positive", "x", [](const Tensor& x) {
+    if (x.dtype() == DType::boolean) base::fail("positive", "is not defined on bool");
+    return x;
+  }>("The tensor itself.");
   define<"copy_", "x, source", [](Tensor x, const Operand& source) { return x.copy_(source); }>(
       "Takes over the values of another tensor, of any dtype and device.", kMethod);
   define<"fill_", "x, value", [](Tensor x, const Operand& value) {

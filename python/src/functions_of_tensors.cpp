@@ -39,6 +39,7 @@ void note_functions() {
   define<"special_xlog1py", "x, other", [](const Operand& x, const Operand& other) { return tenon::special_xlog1py(x, other); }>("x * log(1 + other), and 0 where x is 0, whatever the other is but NaN.", kFunction);
   define<"logaddexp", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::logaddexp(x, other); }>("log(exp(x) + exp(other)).", kBoth);
   define_also_in_place<"copysign", "x, other", [](const Tensor& x, const Operand& other) { return tenon::copysign(x, other); }>("|x| with the sign of other.", kBoth);
+  define_also_in_place<"nextafter", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::nextafter(x, other); }>("The number of the dtype that comes after x on the way to other. No gradient passes it.", kBoth);
   define_also_in_place<"heaviside", "x, values", [](const Tensor& x, const Tensor& values) { return tenon::heaviside(x, values); }>("0 below 0, 1 above, and the values at 0.", kBoth);
   define_also_in_place<"clamp", "x, min=None, max=None", [](const Tensor& x, std::optional<Operand> min, std::optional<Operand> max) { return tenon::clamp(x, std::move(min), std::move(max)); }>("Values brought between min and max.", kBoth);
   define_also_in_place<"clip", "x, min=None, max=None", [](const Tensor& x, std::optional<Operand> min, std::optional<Operand> max) { return tenon::clip(x, std::move(min), std::move(max)); }>("As clamp.", kBoth);
@@ -69,6 +70,8 @@ void note_functions() {
   define<"isclose", "x, other, rtol=1e-5, atol=1e-8, equal_nan=False", [](const Tensor& x, const Tensor& other, double rtol, double atol, bool equal_nan) { return tenon::isclose(x, other, rtol, atol, equal_nan); }>("Where |x - other| <= atol + rtol * |other|.", kBoth);
   define<"isnan", "x", [](const Tensor& x) { return tenon::isnan(x); }>("Where elements are NaN.", kBoth);
   define<"isinf", "x", [](const Tensor& x) { return tenon::isinf(x); }>("Where elements are infinite.", kBoth);
+  define<"isposinf", "x", [](const Tensor& x) { return tenon::isposinf(x); }>("Where elements are +infinity.", kBoth);
+  define<"isneginf", "x", [](const Tensor& x) { return tenon::isneginf(x); }>("Where elements are -infinity.", kBoth);
   define<"isfinite", "x", [](const Tensor& x) { return tenon::isfinite(x); }>("Where elements are neither infinite nor NaN.", kBoth);
   define<"signbit", "x", [](const Tensor& x) { return tenon::signbit(x); }>("Where elements are negative, -0 among them.", kBoth);
   define<"isin", "elements, test_elements, assume_unique=False, invert=False", [](const Tensor& elements, const Operand& test_elements, bool assume_unique, bool invert) { return tenon::isin(elements, test_elements, assume_unique, invert); }>("Whether each element is one of the others, or with invert none of them.", kBoth);
@@ -240,6 +243,7 @@ void note_functions() {
   define_also_in_place<"triu", "x, diagonal=0", [](const Tensor& x, int64_t diagonal) { return tenon::triu(x, diagonal); }>("The upper triangle; the rest is 0.", kBoth);
   define<"diag", "x, diagonal=0", [](const Tensor& x, int64_t diagonal) { return tenon::diag(x, diagonal); }>("A matrix's diagonal, or a matrix with this one.", kBoth);
   define<"diag_embed", "x, offset=0, dim1=-2, dim2=-1", [](const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) { return tenon::diag_embed(x, offset, dim1, dim2); }>("Matrices with the elements of the last dim on a diagonal; their rows and columns are dim1 and dim2.", kBoth);
+  define<"vander", "x, N=None, increasing=False", [](const Tensor& x, std::optional<int64_t> N, bool increasing) { return tenon::vander(x, N, increasing); }>("The powers of a vector's elements as rows, from N - 1 down to 0, or increasing; N is their number unless given.", kFunction);
   define<"trace", "x", [](const Tensor& x) { return tenon::trace(x); }>("The sum of a matrix's diagonal.", kBoth);
   define_also_in_place<"renorm", "x, p, dim, maxnorm", [](const Tensor& x, double p, int64_t dim, double maxnorm) { return tenon::renorm(x, p, dim, maxnorm); }>("Slices along a dim made smaller where their p-norm is above a number.", kBoth);
   define<"channel_shuffle", "x, groups", [](const Tensor& x, int64_t groups) { return tenon::channel_shuffle(x, groups); }>("The channels of dim 1, which are in groups, in an order in which each group has some of all.", kFunction);

@@ -26,6 +26,7 @@ from .func import vmap
 from .conversion import (
     BFloat16Tensor, BoolTensor, ByteTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor, as_tensor, asarray)
 from .limits import finfo, iinfo
+from .linalg import matrix_exp  # noqa: F401
 from .printing import set_printoptions
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .switches import (

@@ -116,6 +116,20 @@ Tensor trace(const Tensor& x) {
   return sum(diagonal(x));
 }
 
+Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) {
+  if (x.dim() != 1) fail("vander", "takes a vector, got shape {}", ir::to_string(x.shape()));
+  const int64_t rows = x.numel(), count = columns.value_or(rows);
+  if (count < 0) fail("vander", "N must not be negative, got {}", count);
+  ir::require_shape("vander", {rows, count});
+  const Options options(is_float(x.dtype()) ? x.dtype() : DType::i64, x.device());
+  Tensor powers = ones({rows, std::min<int64_t>(count, 1)}, options);
+  if (count > 1) {
+    const Tensor factors = x.to(*options.dtype).unsqueeze(1).expand({rows, count - 1});
+    powers = cat({powers, cumprod(factors, 1)}, 1);
+  }
+  return increasing ? powers : flip(powers, {1});
+}
+
 Tensor unfold(const Tensor& x, int64_t dim, int64_t size, int64_t step) {
   if (record::is_single("unfold", x, dim)) return unfold(x.reshape({1}), 0, size, step).squeeze(0);
   const size_t axis = record::axis("unfold", dim, x.shape().size());

@@ -19,6 +19,18 @@ using std::numbers::pi;
 
 // ---- signs and angles ----
 
+namespace {
+
+Tensor is_infinity(const Tensor& x, double infinity) {
+  if (!is_float(x.dtype())) return full(x.shape(), false, Options(DType::boolean, x.device()));
+  return eq(x, infinity);
+}
+
+}  // namespace
+
+Tensor isposinf(const Tensor& x) { return is_infinity(x, std::numeric_limits<double>::infinity()); }
+Tensor isneginf(const Tensor& x) { return is_infinity(x, -std::numeric_limits<double>::infinity()); }
+
 Tensor signbit(const Tensor& x) {
   if (x.dtype() == DType::boolean || x.dtype() == DType::u8)
     return full(x.shape(), false, Options(DType::boolean, x.device()));
@@ -32,6 +44,40 @@ Tensor copysign(const Operand& size, const Operand& sign) {
   const auto values = record::unified("copysign", operands, record::real_type(record::result_type(operands)));
   const Tensor positive = abs(tensor_of(values[0]));
   return where(signbit(tensor_of(values[1])), neg(positive), positive);
+}
+
+namespace {
+
+Tensor with_bits(const Tensor& x, DType dtype) { return tensor_of(ir::bitcast(record::in(x), dtype)); }
+
+// f16 has no integers of its size: in f32 its numbers are 2^13 apart, those below 2^-14 are multiples of the least.
+Tensor next_half(const Tensor& from, const Tensor& to, const Tensor& next) {
+  constexpr double kLeast = 0x1p-24, kLeastNormal = 0x1p-14, kMost = 65504;
+  const Tensor sign = where(eq(from, 0), to, from);
+  const Tensor small = copysign(abs(add(from, where(lt(from, to), kLeast, -kLeast))), sign);
+  return where(isinf(from), copysign(kMost, sign), where(le(abs(from), kLeastNormal), small, next));
+}
+
+}  // namespace
+
+// Without the sign the bits of a float are in the order of the numbers.
+Tensor nextafter(const Tensor& x, const Tensor& other) {
+  record::require_float("nextafter", x);
+  record::require_float("nextafter", other);
+  const Operand operands[] = {x.detach(), other.detach()};
+  const auto values = record::unified("nextafter", operands);
+  const DType dtype = values[0].dtype(), wide = accumulator(dtype);
+  const DType bits = wide == DType::f64 ? DType::i64 : DType::i32;
+  const int64_t step = dtype == DType::bf16 ? int64_t{1} << 16 : dtype == DType::f16 ? int64_t{1} << 13 : 1;
+  const int64_t minus_0 =
+      bits == DType::i64 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
+  const Tensor from = tensor_of(values[0]).to(wide), to = tensor_of(values[1]).to(wide);
+  const Tensor grows = eq(lt(from, to), gt(from, 0));
+  const Tensor moved = with_bits(add(with_bits(from, bits), where(grows, step, -step).to(bits)), wide);
+  const Tensor least = with_bits(where(lt(to, 0), minus_0 + step, step).to(bits), wide);
+  const Tensor next = dtype == DType::f16 ? next_half(from, to, moved) : where(eq(from, 0), least, moved);
+  const Tensor is_nan = logical_or(isnan(from), isnan(to));
+  return where(is_nan, add(from, to), where(eq(from, to), to, next)).to(dtype);
 }
 
 Tensor heaviside(const Tensor& x, const Tensor& at_0) {

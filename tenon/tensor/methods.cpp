@@ -105,6 +105,10 @@ Tensor Tensor::copysign(const Operand& other) const { return tenon::copysign(*th
 Tensor& Tensor::copysign_(const Operand& other) {
   return assign("copysign_", *this, tenon::copysign(before_write(*this), other));
 }
+Tensor Tensor::nextafter(const Tensor& other) const { return tenon::nextafter(*this, other); }
+Tensor& Tensor::nextafter_(const Tensor& other) {
+  return assign("nextafter_", *this, tenon::nextafter(before_write(*this), other));
+}
 Tensor Tensor::heaviside(const Tensor& values) const { return tenon::heaviside(*this, values); }
 Tensor& Tensor::heaviside_(const Tensor& values) {
   return assign("heaviside_", *this, tenon::heaviside(before_write(*this), values));
@@ -212,6 +216,8 @@ Tensor Tensor::isclose(const Tensor& other, double rtol, double atol, bool equal
 }
 Tensor Tensor::isnan() const { return tenon::isnan(*this); }
 Tensor Tensor::isinf() const { return tenon::isinf(*this); }
+Tensor Tensor::isposinf() const { return tenon::isposinf(*this); }
+Tensor Tensor::isneginf() const { return tenon::isneginf(*this); }
 Tensor Tensor::isfinite() const { return tenon::isfinite(*this); }
 Tensor Tensor::signbit() const { return tenon::signbit(*this); }
 Tensor Tensor::isin(const Operand& test_elements, bool assume_unique, bool invert) const {

@@ -72,6 +72,8 @@ Tensor special_xlog1py(const Operand& x, const Operand& other);
 Tensor logaddexp(const Operand& x, const Operand& other);
 /// |x| with the sign of other.
 Tensor copysign(const Operand& x, const Operand& other);
+/// The number of the dtype that comes after x on the way to other. No gradient passes it.
+Tensor nextafter(const Tensor& x, const Tensor& other);
 /// 0 below 0, 1 above, and the values at 0.
 Tensor heaviside(const Tensor& x, const Tensor& values);
 /// Values brought between min and max.
@@ -137,6 +139,10 @@ Tensor isclose(const Tensor& x, const Tensor& other, double rtol = 1e-5, double 
 Tensor isnan(const Tensor& x);
 /// Where elements are infinite.
 Tensor isinf(const Tensor& x);
+/// Where elements are +infinity.
+Tensor isposinf(const Tensor& x);
+/// Where elements are -infinity.
+Tensor isneginf(const Tensor& x);
 /// Where elements are neither infinite nor NaN.
 Tensor isfinite(const Tensor& x);
 /// Where elements are negative, -0 among them.
@@ -550,6 +556,8 @@ Tensor triu(const Tensor& x, int64_t diagonal = 0);
 Tensor diag(const Tensor& x, int64_t diagonal = 0);
 /// Matrices with the elements of the last dim on a diagonal; their rows and columns are dim1 and dim2.
 Tensor diag_embed(const Tensor& x, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1);
+/// The powers of a vector's elements as rows, from N - 1 down to 0, or increasing; N is their number unless given.
+Tensor vander(const Tensor& x, std::optional<int64_t> N = {}, bool increasing = false);
 /// The sum of a matrix's diagonal.
 Tensor trace(const Tensor& x);
 /// Slices along a dim made smaller where their p-norm is above a number.

@@ -270,6 +270,8 @@ class Tensor {
   Tensor logaddexp(const Operand& other) const;
   Tensor copysign(const Operand& other) const;
   Tensor& copysign_(const Operand& other);
+  Tensor nextafter(const Tensor& other) const;
+  Tensor& nextafter_(const Tensor& other);
   Tensor heaviside(const Tensor& values) const;
   Tensor& heaviside_(const Tensor& values);
   Tensor clamp(std::optional<Operand> min, std::optional<Operand> max) const;
@@ -331,6 +333,8 @@ class Tensor {
   Tensor isclose(const Tensor& other, double rtol = 1e-5, double atol = 1e-8, bool equal_nan = false) const;
   Tensor isnan() const;
   Tensor isinf() const;
+  Tensor isposinf() const;
+  Tensor isneginf() const;
   Tensor isfinite() const;
   Tensor signbit() const;
   Tensor isin(const Operand& test_elements, bool assume_unique = false, bool invert = false) const;

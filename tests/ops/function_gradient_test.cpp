@@ -159,6 +159,7 @@ std::vector<Smooth> elementwise_functions() {
       {"logit", one, [](Xs x) { return logit(sigmoid(x[0])); }},
       {"logit_eps", one, [](Xs x) { return square(logit(sigmoid(x[0]), 0.3)); }},
       {"copysign", two, [](Xs x) { return copysign(square(x[0]) * x[0], x[1]); }},
+      {"vander", {{3}}, [](Xs x) { return vander(x[0], 4); }},
       {"sinc", one, [](Xs x) { return sinc(x[0]); }},
       {"frac", one, [](Xs x) { return square(frac(x[0])); }},
       {"rrelu", one, [](Xs x) { return rrelu(x[0], 0.1, 0.3) * x[0]; }},

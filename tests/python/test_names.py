@@ -10,6 +10,8 @@ import subprocess
 import sys
 import unittest
 
+import numpy as np
+
 import tenon
 from tenon import nn
 
@@ -82,6 +84,38 @@ class OtherNames(Checked):
         self.assertHolds(tenon.einsum(tenon.tensor(2.0), [], a, [0, 1], [1, 0]), (2 * a).t().tolist())
         for refused in ((a,), (a, [0, 52]), (a, [0, -1]), (a, [0, 1], b), (a, [0, 1], [0], [1]), (a, [0, 1], "ij"), (a, [0.5, 1])):
             self.refuses((TypeError, ValueError), tenon.einsum, *refused)
+    def test_the_number_that_comes_next_is_numpys(self):
+        for dtype, of_numpy, bits in ((tenon.float32, np.float32, np.uint32), (tenon.float64, np.float64, np.uint64), (tenon.float16, np.float16, np.uint16)):
+            drawn = np.random.default_rng(1).integers(0, np.iinfo(bits).max, (2, 4000), dtype=bits).view(of_numpy)
+            edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, -2, np.finfo(of_numpy).max, np.finfo(of_numpy).tiny,
+                              np.finfo(of_numpy).smallest_subnormal, -np.finfo(of_numpy).smallest_subnormal], of_numpy)
+            x, y = np.concatenate([drawn, np.stack([edges.repeat(len(edges)), np.tile(edges, len(edges))])], 1)
+            with np.errstate(all="ignore"):
+                wanted = np.nextafter(x, y)
+            found = tenon.nextafter(tenon.from_numpy(x.copy()), tenon.from_numpy(y.copy()))
+            self.assertEqual(found.dtype, dtype)
+            same = (found.numpy().view(bits) == wanted.view(bits)) | (np.isnan(wanted) & np.isnan(found.numpy()))
+            self.assertTrue(same.all(), (x[~same][:5], y[~same][:5]))
+        of_bf16 = tenon.nextafter(tenon.tensor([1.0, 0.0, -0.0078125, float("inf")], dtype=tenon.bfloat16), tenon.tensor(-2.0, dtype=tenon.bfloat16))
+        self.assertEqual(of_bf16.float().tolist(), [1 - 2**-8, -2.0**-133, -0.0078125 - 2.0**-14, (2 - 2**-7) * 2.0**127])
+        x = tenon.tensor([1.0])
+        self.assertHolds(x.nextafter_(tenon.tensor([2.0])), [1 + 2**-23])
+        self.refuses(tenon.Error, tenon.nextafter, tenon.tensor([1]), tenon.tensor([2]))
+
+    def test_small_functions(self):
+        x = tenon.tensor([1.0, tenon.inf, -tenon.inf, tenon.nan])
+        self.assertHolds(tenon.isposinf(x), [False, True, False, False])
+        self.assertHolds(x.isneginf(), [False, False, True, False])
+        self.assertHolds(tenon.tensor([1, 2]).isposinf(), [False, False])
+        self.assertIs(tenon.positive(x), x)
+        self.assertIs(x.positive(), x)
+        self.refuses(tenon.Error, tenon.positive, tenon.tensor([True]))
+        self.assertHolds(tenon.vander(tenon.tensor([2, 3])), [[2, 1], [3, 1]])
+        self.assertHolds(tenon.vander(tenon.tensor([2.0, 3.0]), 3, increasing=True), [[1, 2, 4], [1, 3, 9]])
+        self.assertEqual(tenon.vander(tenon.tensor([True]), N=0).shape, (1, 0))
+        for x, n in ((tenon.ones(2, 2), None), (tenon.ones(2), -1)):
+            self.refuses(tenon.Error, tenon.vander, x, n)
+        self.assertHolds(tenon.matrix_exp(tenon.zeros(2, 2)), [[1, 0], [0, 1]])
 
     def test_shapes_are_changed_in_place(self):
         x = tenon.arange(6).reshape(2, 3)
