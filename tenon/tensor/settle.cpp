@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tenon/base/flat_map.h"
 #include "tenon/exec/eval.h"
 #include "tenon/ir/build.h"
 #include "tenon/tensor/pending_writes.h"
@@ -86,6 +87,23 @@ uint64_t bytes_held_for(std::span<const ir::Value> tops, size_t* nodes) {
       waiting.push_back(&below);
   });
   return bytes;
+}
+
+bool has_large_graph(const ir::Value& value) {
+  constexpr size_t kMany = 8192;  // nodes; while they are planned and run, each takes about 3 KB, measured
+  base::FlatSet<const ir::Node*> seen;
+  std::vector<const ir::Node*> waiting{value.node.get()};
+  size_t count = 0;
+  while (!waiting.empty()) {
+    const ir::Node& node = *waiting.back();
+    waiting.pop_back();
+    if (node.evaluated()) continue;
+    if (++count >= kMany) return true;
+    for (const ir::Value& input : node.inputs()) {
+      if (seen.insert(input.node.get())) waiting.push_back(input.node.get());
+    }
+  }
+  return false;
 }
 
 namespace {

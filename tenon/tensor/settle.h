@@ -25,6 +25,9 @@ void forget_how_made(TensorImpl& tensor);
 /// else: weights are not, their model has them anyway. And the number of nodes below them.
 uint64_t bytes_held_for(std::span<const ir::Value> tops, size_t* nodes = nullptr);
 
+/// Whether what is recorded below a value, and not computed, is a graph of several megabytes.
+bool has_large_graph(const ir::Value& value);
+
 /// A loop that records and never reads would grow without end: a metric that is added up, say.
 void evaluate_growth(const ir::Value& value);
 

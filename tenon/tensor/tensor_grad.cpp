@@ -209,16 +209,19 @@ void require_start(const Tensor& x, const Tensor& gradient, const TensorImpl* im
          x.device().name());
 }
 
-// Gradients that a thousand backward() have added to, and nobody has read, would grow without end.
+// Gradients that many backward() have added to, and nobody has read, would grow without end: the graph, and what is
+// computed of every pass before it is added up.
 void bound_gradients_of(std::span<const ir::Value> params) {
-  constexpr uint64_t kMany = 1024;
+  constexpr uint64_t kMany = 64, kSome = 16;
   const bool is_long = std::ranges::any_of(params, [](const ir::Value& param) {
     const auto leaf = leaf_of(param);
     const Tensor gradient = leaf ? grad_of(leaf) : Tensor();
     if (!gradient.defined()) return false;
     const uint64_t written = root_of(impl_of(gradient))->version;
-    const ir::Node& node = *value_of(gradient).node;
-    return written > 0 && written % kMany == 0 && !node.evaluated() && node.depth() >= kMany;
+    if (written == 0 || written % kSome != 0) return false;
+    const ir::Value value = value_of(gradient);
+    if (value.node->evaluated() || value.node->depth() < kSome) return false;
+    return (written % kMany == 0 && value.node->depth() >= kMany) || has_large_graph(value);
   });
   if (is_long) unread::compute_all();
 }

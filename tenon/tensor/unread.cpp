@@ -3,6 +3,7 @@
 #include "tenon/tensor/unread.h"
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
 
 #include "tenon/base/error.h"
@@ -155,12 +156,17 @@ uint32_t length_carried(const ir::Value& value) {
 }
 
 // Deeper than the models of which somebody reads something in every step, and cut at the same place in every loop: the
-// plan of the next part is that of the last.
+// plan of the next part is that of the last. A chain whose every link is the result of a model is cut when it has a
+// large graph: it is looked at whenever it has become twice as long.
 void compute_long_chain(const ir::Value& value) {
-  constexpr uint32_t kLong = 4096;
+  constexpr uint32_t kLong = 4096, kNotShort = 256, kMostOfALink = 8;
   constexpr size_t kMostBytesOfEach = 1 << 20;
-  if (value.node->depth() < kLong || value.needs_grad() || length_carried(value) < kLong) return;
-  if (!may_be_computed_early(value)) return;
+  const uint32_t depth = value.node->depth();
+  if (depth < kNotShort || value.needs_grad()) return;
+  const bool has_doubled = depth - std::bit_floor(depth) < kMostOfALink;
+  if (depth < kLong && !has_doubled) return;
+  if (length_carried(value) < std::min(kLong, std::bit_floor(depth))) return;
+  if (!may_be_computed_early(value) || (depth < kLong && !has_large_graph(value))) return;
   Early early;
   if (std::ranges::find(early.values, value) == early.values.end()) early.values.push_back(value);
   early.compute(std::max(kMostBytesOfEach, ir::bytes_of(ir::base_of(value).type())));

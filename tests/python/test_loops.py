@@ -57,6 +57,54 @@ class Unread(unittest.TestCase):
         self.assertGreater(total.item(), 0)
         self.assertGreater(w.grad.sum().item(), 0)
 
+    def resident_of(self, step, steps=STEPS):
+        """The most memory of the process beyond what it had at first, while a model of a megabyte takes so many steps."""
+        net = nn.Sequential(nn.Linear(256, 512), nn.ReLU(), nn.Linear(512, 256))
+        step(net, tenon.rand(16, 256))
+        tenon.wait(*net.parameters())
+        before = most = resident()
+        for i in range(steps):
+            step(net, tenon.rand(16, 256))
+            if i % 50 == 0:
+                most = max(most, resident())
+        return most - before, 2 * sum(p.numel() * 4 for p in net.parameters())
+
+    def test_a_sum_over_batches_that_nobody_reads(self):
+        total = tenon.zeros(())
+
+        def step(net, x):
+            nonlocal total
+            with tenon.no_grad():
+                total = total + net(x).sum()
+
+        most, weights = self.resident_of(step, 10000)
+        self.assertLess(most, weights + (64 << 20))
+        self.assertTrue(tenon.isfinite(total).item())
+
+    def test_gradients_of_steps_that_an_exception_ends(self):
+        def step(net, x):
+            try:
+                loss = net(x).sum()
+                loss.backward()
+                raise ValueError
+            except ValueError:
+                self.weight = next(net.parameters())
+
+        most, weights = self.resident_of(step, 10000)
+        self.assertLess(most, weights + (64 << 20))
+        self.assertTrue(tenon.isfinite(self.weight.grad.sum()).item())
+
+    def test_losses_that_an_exception_drops(self):
+        def step(net, x):
+            try:
+                self.loss = nn.functional.mse_loss(net(x), x)
+                raise ValueError
+            except ValueError as error:
+                self.error = error
+
+        most, weights = self.resident_of(step, 3000)
+        self.assertLess(most, weights + (64 << 20))
+
     def test_sums_of_losses(self):
         total, written, kept = tenon.zeros(()), tenon.zeros(()), []
 
