@@ -30,6 +30,14 @@ bool is_single_and_vector(const Tensor& x, const Tensor& index) {
   return std::min(x.dim(), index.dim()) == 0 && std::max(x.dim(), index.dim()) <= 1;
 }
 
+// Whether gather and scatter have nothing to do: as in PyTorch, an index without elements has any shape and dtype.
+bool names_nothing(std::string_view op, const Tensor& x, int64_t dim, const Tensor& index) {
+  if (index.numel() > 0) return false;
+  record::require_same_device(op, x, index);
+  if (!record::is_single(op, x, dim)) record::axis(op, dim, x.shape().size());
+  return true;
+}
+
 // torch.gather's rule: the index has the rank of x and is nowhere longer except along dim.
 void require_index_fits(std::string_view op, const Tensor& x, const Tensor& index, size_t axis) {
   bool fits = index.shape().size() == x.shape().size();
@@ -48,9 +56,21 @@ ir::Value flat_index(const Tensor& x, const Tensor& index, size_t axis) {
   return ir::flat_index(value_of(known), x.shape(), axis);
 }
 
+void require_same_dtype(std::string_view op, const Tensor& x, const Tensor& source) {
+  record::require_same_device(op, x, source);
+  if (source.dtype() != x.dtype()) base::fail(op, "dtypes {} and {} differ", name(x.dtype()), name(source.dtype()));
+}
+
+// x where an index names no place. The source's gradient is 0, or has no elements.
+Tensor untouched(const Tensor& x, const Operand& source) {
+  return source.is_tensor() ? record::with_flat_part(x.clone(), source.tensor()) : x.clone();
+}
+
 }  // namespace
 
 Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
+  if (names_nothing("gather", x, dim, index))
+    return record::with_flat_part(zeros(index.shape(), Options(x.dtype(), x.device())), x);
   if (is_single_and_vector(x, index))
     return gather(at_least_vector(x), dim, at_least_vector(index)).reshape(index.shape());
   require_index("gather", x, index);
@@ -80,6 +100,10 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
 }
 
 Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tensor& source) {
+  if (names_nothing("scatter_add", x, dim, index)) {
+    require_same_dtype("scatter_add", x, source);
+    return untouched(x, source);
+  }
   if (is_single_and_vector(x, index))
     return scatter_add(at_least_vector(x), dim, at_least_vector(index), at_least_vector(source)).reshape(x.shape());
   require_index("scatter_add", x, index);
@@ -140,11 +164,6 @@ Tensor named(const Tensor& places, int64_t size) {
   return gt(scatter_add(zeros({size}, options), 0, places, ones({places.numel()}, options)), 0);
 }
 
-void require_same_dtype(std::string_view op, const Tensor& x, const Tensor& source) {
-  record::require_same_device(op, x, source);
-  if (source.dtype() != x.dtype()) base::fail(op, "dtypes {} and {} differ", name(x.dtype()), name(source.dtype()));
-}
-
 // What scatter and its like are asked for, checked, with everything laid flat.
 struct Scattering {
   Tensor x, places, source;
@@ -200,11 +219,6 @@ ir::Value single(std::string_view op, const Tensor& x, const Operand& value) {
   return record::brought(op, value, x.dtype(), record::common_device(op, operands));
 }
 
-// x where an index names no place; the source's gradient is 0, or has no elements.
-Tensor untouched(const Tensor& x, const Operand& source) {
-  return source.is_tensor() ? record::with_flat_part(x.clone(), source.tensor()) : x.clone();
-}
-
 // x, in a shape of its own, with a slice of `value` at each of the places along the axis; one for all is repeated.
 Tensor written(const Tensor& x, size_t axis, const Tensor& places, const ir::Value& value, const Dims& shape) {
   Dims wanted = x.shape();
@@ -224,6 +238,10 @@ Tensor scatter(const Tensor& given, int64_t dim, const Tensor& given_index, cons
     const Tensor sources = source.is_tensor() ? source.tensor() : full(given_index.shape(), source.number(), like);
     return scatter_reduce(given, dim, given_index, sources, *reduce == "add" ? "sum" : "prod");
   }
+  if (names_nothing("scatter", given, dim, given_index)) {
+    if (source.is_tensor()) require_same_dtype("scatter", given, source.tensor());
+    return untouched(given, source);
+  }
   const Tensor x = at_least_vector(given), index = at_least_vector(given_index);
   const bool is_number = !source.is_tensor() || (source.tensor().dim() == 0 && given_index.dim() > 0);
   if (is_number) {
@@ -231,12 +249,10 @@ Tensor scatter(const Tensor& given, int64_t dim, const Tensor& given_index, cons
     const size_t axis = record::axis("scatter", dim, x.shape().size());
     require_index_fits("scatter", x, index, axis);
     record::require_range("scatter", index, dim, x.shape()[axis]);
-    if (index.numel() == 0) return untouched(given, source);
     const Tensor flat = tensor_of(ir::reshape(record::in(x), {x.numel()}));
     return written(flat, 0, flat_places(x, index, axis), single("scatter", x, source), given.shape());
   }
   const auto [flat, places, values] = scattering("scatter", x, dim, index, at_least_vector(source.tensor()));
-  if (values.numel() == 0) return untouched(given, source);
   return written(flat, 0, places, record::in(values), given.shape());
 }
 
@@ -292,9 +308,12 @@ Tensor scatter_reduce(const Tensor& given, int64_t dim, const Tensor& index, con
     base::fail("scatter_reduce", "reduce is \"sum\", \"prod\", \"mean\", \"amax\" or \"amin\", not \"{}\"", reduce);
   }
   if (whole.dtype() == DType::boolean) base::fail("scatter_reduce", "is not defined on bool");
+  if (names_nothing("scatter_reduce", given, dim, index)) {
+    require_same_dtype("scatter_reduce", given, source);
+    return untouched(given, source);
+  }
   const auto [x, places, values] =
       scattering("scatter_reduce", whole, dim, at_least_vector(index), at_least_vector(source));
-  if (values.numel() == 0) return untouched(given, source);
   Tensor made;
   if (reduce == "amax") {
     made = scatter_largest(x, places, values, include_self);

@@ -67,6 +67,20 @@ class OtherNames(Checked):
         self.assertHolds(tenon.zeros(2, dtype=tenon.int64).fill_(tenon.tensor(2.75)), [2, 2])
         self.refuses(tenon.Error, tenon.zeros(2).fill_, tenon.ones(1))
 
+    def test_an_index_without_elements_has_any_shape_and_dtype(self):
+        for shape in ((), (3,), (2, 3), (0, 3)):
+            x = tenon.ones(shape, requires_grad=True)
+            for index in (tenon.tensor([]), tenon.zeros(0, 2, dtype=tenon.int64), tenon.zeros(0, dtype=tenon.bool)):
+                self.assertEqual(tenon.gather(x, 0, index).shape, index.shape)
+                for made in (x.scatter(-1, index, tenon.ones(2)), x.scatter(0, index, 5), x.scatter_add(0, index, tenon.ones(())),
+                             x.scatter_reduce(0, index, tenon.ones(3), "prod"), x.scatter(0, index, tenon.ones(1), reduce="add"), (x * 1).scatter_(0, index, 2)):
+                    self.assertHolds(made, x.tolist())
+                    x.grad = None
+                    made.sum().backward()
+                    self.assertHolds(x.grad, tenon.ones(shape).tolist())
+                self.refuses(tenon.Error, x.scatter, 2, index, 1)
+                self.refuses(tenon.Error, x.scatter_add, 0, index, tenon.ones(1, dtype=tenon.float64))
+
     def test_a_number_has_its_dims_moved(self):
         x = tenon.tensor(2.0)
         for source, destination in ((0, 0), (-1, 0), ([], []), ([0], [-1])):
