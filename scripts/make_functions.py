@@ -80,6 +80,7 @@ class Argument:
 class Function:
     def __init__(self, section, name, arguments, result, forms, help_text):
         self.section, self.name, self.result, self.help, self.examples = section, name, result or "Tensor", help_text, []
+        self.cpp_example = None
         self.forms, _, since = forms.partition("@")
         self.since, self.alias_of = since or "0.1", None
         self.arguments = [Argument(part) for part in split(arguments)]
@@ -99,6 +100,7 @@ class Function:
     def copy_as(self, name, section):
         made = Function(section, name, "", self.result, self.forms, f"As {self.name}.")
         made.arguments, made.alias_of = self.arguments, self.name
+        made.cpp_example = self.cpp_example and re.sub(rf"\b{self.name}\(", f"{name}(", self.cpp_example, count=1)
         return made
 
 
@@ -111,6 +113,8 @@ def read_table():
     for number, line in enumerate((ROOT / TABLE).read_text().splitlines(), 1):
         if line.startswith("## "):
             section = line[3:]
+        elif line.startswith("  = "):
+            functions[-1].cpp_example = line[4:]
         elif line.startswith("  "):
             functions[-1].examples.append(line[2:])
         elif line and not line.startswith("#"):
@@ -245,7 +249,10 @@ def ops_header(functions):
             continue
         lines += ["", rule(section), ""]
         for row in rows:
-            lines += [comment(row.help), declared(row, row.name, row.arguments)]
+            lines.append(comment(row.help))
+            if row.cpp_example:
+                lines.append(f"///   {row.cpp_example}")
+            lines.append(declared(row, row.name, row.arguments))
             if of_lists(row) is not None:
                 arguments, _ = with_braces(row)
                 lines.append(wrapped(f"{RESULTS[row.result]} {row.name}({', '.join(arguments)});"))

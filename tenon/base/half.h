@@ -14,14 +14,17 @@ double bf16_to_double(uint16_t bits);
 uint16_t double_to_bf16(double value);
 
 /// 16-bit storage types; they only carry bits, arithmetic happens in wider types.
+///   std::vector<base::Half> values = x.to(float16).to_vector<base::Half>();
 struct Half {
-  uint16_t bits = 0;
+  uint16_t bits = 0;  // as they lie in memory
   Half() = default;
   Half(double value) : bits(double_to_f16(value)) {}  // NOLINT: a number is a Half
   operator double() const { return f16_to_double(bits); }
 };
+/// The same of bf16.
+///   std::vector<base::BFloat16> values = x.to(bfloat16).to_vector<base::BFloat16>();
 struct BFloat16 {
-  uint16_t bits = 0;
+  uint16_t bits = 0;  // as they lie in memory
   BFloat16() = default;
   BFloat16(double value) : bits(double_to_bf16(value)) {}  // NOLINT: a number is a BFloat16
   operator double() const { return bf16_to_double(bits); }

@@ -8,9 +8,14 @@ namespace tenon::base {
 
 /// Called about every kInterruptEvery by threads that wait for a device, with no lock held; what it throws ends the
 /// wait. The work that was waited for goes on. Null, as at the start: nobody is asked.
+///   base::set_interrupt_check([] {
+///     if (std::cin.eof()) throw std::runtime_error("nobody is there any more");
+///   });
+///   base::set_interrupt_check(nullptr);
 void set_interrupt_check(void (*check)());
 void check_interrupt();
 
+/// How long a thread waits between two questions.
 inline constexpr std::chrono::milliseconds kInterruptEvery{50};
 
 /// For long work of many short steps: asked between them, asks no more often than that.

@@ -6,6 +6,7 @@
 
 namespace tenon::base {
 
+/// A position or a dim that is not there.
 class OutOfRange : public Error {
  public:
   using Error::Error;

@@ -6,6 +6,7 @@
 
 namespace tenon::base {
 
+/// Integers divided by the number 0.
 class ZeroDivision : public Error {
  public:
   using Error::Error;

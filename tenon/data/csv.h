@@ -19,8 +19,8 @@ namespace tenon::data {
 
 /// A column of text as numbers: the place of each text among the sorted different ones, -1 where there is no value.
 struct Categories {
-  Tensor codes;
-  std::vector<std::string> names;
+  Tensor codes;                    // i64, one for each row
+  std::vector<std::string> names;  // what the numbers stand for
 };
 
 /// Columns under names; a name that is not there is an error that lists them.
@@ -28,6 +28,7 @@ class Table {
  public:
   explicit Table(std::vector<CsvColumn> columns);
 
+  /// How many rows there are; the names of the columns; whether there is a column of that name; what it holds.
   int64_t rows() const;
   std::vector<std::string> names() const;
   bool contains(std::string_view name) const;
@@ -37,6 +38,7 @@ class Table {
   Tensor column(std::string_view name, std::optional<DType> dtype = {}) const;
   /// Several columns of numbers side by side: (rows, columns).
   Tensor columns(const std::vector<std::string>& names, DType dtype = DType::f32) const;
+  /// A column of text as it is, or as numbers for its different texts.
   const std::vector<std::string>& texts(std::string_view name) const;
   Categories categories(std::string_view name) const;
   /// Which rows have no value there: bool.

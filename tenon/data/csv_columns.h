@@ -15,13 +15,16 @@
 
 namespace tenon::data {
 
+/// What a column holds.
 enum class ColumnType { kWhole, kReal, kBoolean, kText };
 /// "whole numbers", "numbers", "true or false", "text".
+///   data::name(data::ColumnType::kText);  // text
 std::string_view name(ColumnType type);
 
+/// How a file of comma-separated values is read.
 struct CsvOptions {
-  char separator = ',';
-  char quote = '"';
+  char separator = ',';                          // between fields
+  char quote = '"';                              // around fields that hold separators
   bool header = true;                            // whether the first line has the names of the columns
   std::vector<std::string> names = {};           // instead of those of the header, or where there is none
   std::map<std::string, ColumnType> types = {};  // of columns that shall not be found out

@@ -32,19 +32,22 @@ enum class LastBatch {
   kPad,   // filled up with its last sample; every batch has one more tensor, "mask": bool, false where it was filled up
 };
 
+/// What batches are made of.
 struct DataLoaderOptions {
-  int64_t batch_size = 1;
-  bool shuffle = false;  // anew each epoch
-  uint64_t seed = 0;
-  int workers = 0;   // threads that prepare batches; 0: they are prepared when they are asked for
-  int prefetch = 2;  // batches that each worker prepares ahead
-  LastBatch last = LastBatch::kKeep;
-  Collate collate = nullptr;                         // stack_samples unless given
-  Device device = {};                                // of the batches
+  int64_t batch_size = 1;             // samples of a batch
+  bool shuffle = false;               // anew each epoch
+  uint64_t seed = 0;                  // of the order and of what is random in samples
+  int workers = 0;                    // threads that prepare batches; 0: they are prepared when they are asked for
+  int prefetch = 2;                   // batches that each worker prepares ahead
+  LastBatch last = LastBatch::kKeep;  // what becomes of samples that fill no batch
+  Collate collate = nullptr;          // stack_samples unless given
+  Device device = {};                 // of the batches
   std::shared_ptr<const Sampler> sampler = nullptr;  // which samples, in which order; not beside shuffle
 };
 
 /// One thread at a time may use a loader.
+///   data::DataLoader loader(dataset, {.batch_size = 4});
+///   for (const data::Sample& batch : loader) std::cout << batch[0] << "\n";
 class DataLoader {
  public:
   /// Fails with one line where there would not be a single batch.
@@ -57,8 +60,8 @@ class DataLoader {
   /// throws arrives here as one Error that names the index; asked again, the loader tries the same batch again.
   Sample next();
 
-  /// For range-for: the batches that are left of this epoch. Leaving the loop early keeps the place.
   class Iterator;
+  /// The batches that are left of this epoch, for range-for; leaving the loop early keeps the place.
   Iterator begin();
   std::default_sentinel_t end() const { return {}; }
 
@@ -76,6 +79,7 @@ class DataLoader {
   /// The state after that batch.
   DataLoaderState after(const DataLoaderState& state) const;
 
+  /// Where it stands, for restore().
   DataLoaderState state() const { return taken_; }
   /// Goes on where that state was taken; fails with one line where it belongs to other data or options.
   void restore(const DataLoaderState& state);

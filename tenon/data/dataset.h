@@ -24,10 +24,12 @@
 
 namespace tenon::data {
 
+/// Samples by number: the base of datasets of one's own.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
+  /// How many samples there are.
   virtual int64_t size() const = 0;
   /// The sample at a place below size(). The workers of a DataLoader call it at the same time.
   virtual Sample get(int64_t i) const = 0;
@@ -47,6 +49,8 @@ class Dataset {
 
 /// Any dataset, held together with whoever else holds it: what functions take. Converts from a dataset, which is
 /// copied, and from a shared_ptr to one.
+///   data::SharedDataset shared = dataset;
+///   shared->size();  // 10
 class SharedDataset {
  public:
   template <typename D>
@@ -58,6 +62,7 @@ class SharedDataset {
     require_one();
   }
 
+  /// The dataset.
   const Dataset* operator->() const { return held_.get(); }
   const Dataset& operator*() const { return *held_; }
 
@@ -68,6 +73,8 @@ class SharedDataset {
 
 /// Row i of each of several tensors, which have the same number of rows; those of another device are copied to the
 /// host. Final, because DataLoaders take its rows without get(); map() changes what it gives.
+///   data::TensorDataset pairs({tensor({1, 2, 3}), tensor({10, 20, 30})});
+///   pairs.get(1)[1];  // 20
 class TensorDataset final : public Dataset {
  public:
   TensorDataset(std::initializer_list<Tensor> tensors) : TensorDataset(Sample(tensors)) {}
@@ -88,6 +95,7 @@ class TensorDataset final : public Dataset {
 };
 
 /// Datasets one behind the other.
+///   data::ConcatDataset({dataset, dataset}).size();  // 20
 class ConcatDataset : public Dataset {
  public:
   explicit ConcatDataset(std::vector<SharedDataset> parts);
@@ -103,6 +111,7 @@ class ConcatDataset : public Dataset {
 };
 
 /// Some samples of a dataset, in this order.
+///   data::Subset(dataset, {2, 0}).get(0)[0];  // 2
 class Subset final : public Dataset {
  public:
   /// Fails where an index lies outside.
@@ -121,9 +130,11 @@ class Subset final : public Dataset {
 };
 
 /// Shuffles a dataset and deals it out: parts of so many samples, which must be all there are.
+///   data::random_split(dataset, {7, 3}, 1)[1].size();  // 3
 std::vector<Subset> random_split(const SharedDataset& dataset, const std::vector<int64_t>& counts, uint64_t seed);
 /// The same by fractions, which add up to 1. As in PyTorch, each part is rounded down and what is left is dealt out one
 /// by one from the first part on.
+///   data::random_split(dataset, {0.5, 0.5}, 1)[0].size();  // 5
 std::vector<Subset> random_split(const SharedDataset& dataset, const std::vector<double>& fractions, uint64_t seed);
 template <std::integral I>
 std::vector<Subset> random_split(const SharedDataset& dataset, std::initializer_list<I> counts, uint64_t seed) {
@@ -139,6 +150,10 @@ std::vector<Subset> random_split(const SharedDataset& dataset, std::initializer_
 using Transform = std::function<Tensor(const Tensor& value, Random& random)>;
 
 /// A dataset of which every sample goes through a function.
+///   data::MappedDataset shuffled = data::map(dataset, [](data::Sample sample, data::Random& random) {
+///     sample.set(0, sample[0] + random.below(3));
+///     return sample;
+///   });
 class MappedDataset : public Dataset {
  public:
   using Function = std::function<Sample(Sample sample, Random& random)>;
@@ -155,6 +170,7 @@ class MappedDataset : public Dataset {
 };
 
 /// A dataset of f(sample) or f(sample, random).
+///   data::map(dataset, [](data::Sample sample) { return data::Sample{sample[0] * 2}; }).get(3)[0];  // 6
 template <typename F>
 requires std::is_invocable_r_v<Sample, const F&, Sample> || std::is_invocable_r_v<Sample, const F&, Sample, Random&>
     MappedDataset map(SharedDataset dataset, F f) {
@@ -166,6 +182,8 @@ requires std::is_invocable_r_v<Sample, const F&, Sample> || std::is_invocable_r_
 }
 
 /// A dataset whose tensor at a place or under a name goes through a transform; the first, unless said otherwise.
+///   auto scaled = data::transformed(dataset, [](const Tensor& value, data::Random&) { return value * 2; });
+///   scaled.get(3)[0];  // 6
 MappedDataset transformed(SharedDataset dataset, Transform transform, std::variant<int64_t, std::string> field = 0);
 
 }  // namespace tenon::data

@@ -27,6 +27,7 @@ class ImageFolder : public Dataset {
   int64_t size() const override { return static_cast<int64_t>(found_->pictures.size()); }
   Sample get(int64_t i) const override;
 
+  /// The names of the classes; the file and the class of a picture.
   const std::vector<std::string>& classes() const { return found_->classes; }
   const std::filesystem::path& path(int64_t i) const { return picture(i).path; }
   int64_t label(int64_t i) const { return picture(i).label; }

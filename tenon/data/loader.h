@@ -21,24 +21,30 @@
 
 namespace tenon::data {
 
+/// What batches of windows are made of.
 struct LoaderOptions {
-  int64_t batch = 12;         // rows of a micro-batch
-  int64_t length = 64;        // tokens of a row
-  int64_t micro_batches = 1;  // that make up one step
-  Order order = Order::kRandom;
-  uint64_t seed = 1;
-  bool prefetch = true;
+  int64_t batch = 12;            // rows of a micro-batch
+  int64_t length = 64;           // tokens of a row
+  int64_t micro_batches = 1;     // that make up one step
+  Order order = Order::kRandom;  // in which windows come
+  uint64_t seed = 1;             // of the order
+  bool prefetch = true;          // whether a thread reads ahead
 };
 
 /// micro_batches * batch rows; row r begins at r * length in both lists.
+///   data::Loader loader(data::Tokens(std::vector<int32_t>(100)), {.batch = 2, .length = 8});
+///   loader.next().inputs.size();  // 16
 struct Batch {
-  int64_t batch = 0, length = 0, micro_batches = 0;
-  std::vector<int32_t> inputs, targets;
+  int64_t batch = 0, length = 0, micro_batches = 0;  // rows of a micro-batch, tokens of a row, micro-batches
+  std::vector<int32_t> inputs, targets;              // the tokens, and those that follow them
 
+  /// Rows in all.
   int64_t rows() const { return batch * micro_batches; }
 };
 
 /// One thread at a time may use a loader.
+///   data::Loader loader(data::Tokens(std::vector<int32_t>(100)), {.batch = 2, .length = 8});
+///   data::Batch batch = loader.next();
 class Loader {
  public:
   /// Fails with one line where the corpus is shorter than one window.
@@ -51,6 +57,7 @@ class Loader {
   void next(Batch& into);
   Batch next();
 
+  /// Where it stands, for restore().
   LoaderState state() const;
   /// Goes on where that state was taken; fails with one line where it belongs to another corpus, order or length.
   void restore(const LoaderState& state);

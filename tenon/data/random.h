@@ -10,6 +10,9 @@
 
 namespace tenon::data {
 
+/// A stream of random numbers.
+///   data::Random random(7, 0, 3);
+///   const int64_t dice = 1 + random.below(6);
 class Random {
  public:
   Random(uint64_t seed, int64_t epoch, int64_t sample);

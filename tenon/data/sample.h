@@ -20,10 +20,13 @@ namespace tenon::data {
 
 /// One of the tensors of a sample; the name may be empty.
 struct Field {
-  std::string name;
-  Tensor value;
+  std::string name;  // which may be empty
+  Tensor value;      // the tensor
 };
 
+/// Tensors by place and by name.
+///   data::Sample sample = {{"image", zeros({1, 2, 2})}, {"label", scalar(3)}};
+///   sample["label"];  // 3
 class Sample {
  public:
   Sample() = default;
@@ -32,10 +35,12 @@ class Sample {
   Sample(std::initializer_list<Field> fields);
   explicit Sample(std::vector<Field> fields);
 
+  /// How many tensors there are.
   int64_t size() const { return static_cast<int64_t>(fields_.size()); }
   /// The tensor at a place or under a name; fails with one line that says what there is.
   const Tensor& operator[](int64_t place) const;
   const Tensor& operator[](std::string_view name) const;
+  /// Whether there is one of that name.
   bool contains(std::string_view name) const;
   /// The place of a name; fails like operator[].
   int64_t place_of(std::string_view name) const;
@@ -46,6 +51,7 @@ class Sample {
   /// Puts one behind the others; without a name where that is empty.
   void add(std::string name, Tensor value);
 
+  /// All of them, in order.
   const std::vector<Field>& fields() const { return fields_; }
 
   /// All tensors by place: auto [images, labels] = batch.unpack<2>(). Fails where there are more or fewer.

@@ -16,6 +16,9 @@
 
 namespace tenon::data {
 
+/// Which samples come, and when: the base of samplers of one's own.
+///   std::unique_ptr<data::Sampler> sampler = std::make_unique<data::RandomSampler>(10, 7);
+///   const int64_t first = sampler->at(0, 0);
 class Sampler {
  public:
   virtual ~Sampler() = default;
@@ -28,6 +31,7 @@ class Sampler {
 };
 
 /// All samples of a dataset, in order.
+///   data::SequentialSampler(10).at(0, 3);  // 3
 class SequentialSampler final : public Sampler {
  public:
   explicit SequentialSampler(int64_t samples);
@@ -39,6 +43,7 @@ class SequentialSampler final : public Sampler {
 };
 
 /// All samples of a dataset, in another order each epoch: what DataLoaderOptions::shuffle does.
+///   data::RandomSampler(10, 7).size();  // 10
 class RandomSampler final : public Sampler {
  public:
   RandomSampler(int64_t samples, uint64_t seed);
@@ -51,6 +56,7 @@ class RandomSampler final : public Sampler {
 };
 
 /// Some samples, in another order each epoch.
+///   data::SubsetRandomSampler({2, 5, 6}, 7).size();  // 3
 class SubsetRandomSampler final : public Sampler {
  public:
   SubsetRandomSampler(std::vector<int64_t> indices, uint64_t seed);
@@ -62,10 +68,12 @@ class SubsetRandomSampler final : public Sampler {
   RandomSampler order_;
 };
 
+/// Whether a sample may come again in an epoch.
 enum class Replacement { kWith, kWithout };
 
 /// So many samples, sample i as often as weights[i] says in comparison with the others: for classes of which there are
 /// few. Without replacement a sample comes once at most.
+///   data::WeightedSampler({0.0, 1.0}, 5, 7).at(0, 0);  // 1
 class WeightedSampler final : public Sampler {
  public:
   WeightedSampler(std::vector<double> weights, int64_t samples, uint64_t seed,
@@ -89,6 +97,7 @@ class WeightedSampler final : public Sampler {
 
 /// The part of one of several processes that train together: every `processes`-th sample, all parts of the same size.
 /// Where the samples cannot be dealt out evenly, the first ones come twice.
+///   data::DistributedSampler(10, 0, 4).size();  // 3
 class DistributedSampler final : public Sampler {
  public:
   struct Options {

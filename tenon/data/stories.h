@@ -15,6 +15,8 @@
 namespace tenon::data {
 
 /// Tells one story after another, without end.
+///   data::StoryTeller teller(7);
+///   const std::string story = teller.next();
 class StoryTeller {
  public:
   explicit StoryTeller(uint64_t seed) : seed_(seed) {}

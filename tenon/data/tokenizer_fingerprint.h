@@ -9,6 +9,7 @@
 namespace tenon::data {
 
 /// Of the kind, the end of text and the bytes of every token; the same on every machine. Never 0.
+///   const uint64_t number = data::tokenizer_fingerprint(text::ByteTokenizer());
 uint64_t tokenizer_fingerprint(const text::Tokenizer& tokenizer);
 
 }  // namespace tenon::data

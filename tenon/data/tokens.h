@@ -14,12 +14,14 @@
 
 namespace tenon::data {
 
+/// A range of tokens.
 class Tokens {
  public:
   Tokens() = default;
   explicit Tokens(std::shared_ptr<const TokenFile> file);
   explicit Tokens(std::vector<int32_t> tokens);
 
+  /// How many tokens there are.
   int64_t size() const { return size_; }
   /// The tokens from a place on, as many as fit; all must lie inside.
   void copy(int64_t from, std::span<int32_t> to) const;
@@ -34,11 +36,13 @@ class Tokens {
   int64_t begin_ = 0, size_ = 0;
 };
 
+/// What split() gives.
 struct Split {
-  Tokens train, validation;
+  Tokens train, validation;  // the first part, and the last
 };
 
 /// The last part is for validation, so that no window of it overlaps one of training.
+///   data::split(data::Tokens(std::vector<int32_t>(100)), 0.1).validation.size();  // 10
 Split split(const Tokens& tokens, double validation_fraction);
 
 /// How many of so many tokens come before the part for validation.

@@ -9,6 +9,11 @@
 namespace tenon::device {
 
 /// The device is gone, and what lay on it.
+///   try {
+///     x.to_vector<float>();
+///   } catch (const device::Lost& error) {
+///     std::cerr << error.what() << "\n";
+///   }
 class Lost : public Error {
  public:
   Lost(std::string_view device, std::string_view why);

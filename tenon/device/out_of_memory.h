@@ -6,6 +6,7 @@
 
 namespace tenon::device {
 
+/// A device has no memory for what is asked of it.
 class OutOfMemory : public Error {
  public:
   using Error::Error;

@@ -23,20 +23,27 @@
 
 namespace tenon::fft {
 
+/// A size before the transform, or those of several dims; those of the operand unless given.
 using Size = std::optional<int64_t>;
 using Sizes = std::optional<Dims>;
 
 // ---- one dim ----
 
+/// The Fourier transform of complex numbers, and the way back.
+///   fft::fft(tensor({{1.0, 0.0}, {1.0, 0.0}}));  // [[2. 0.] [0. 0.]]
 Tensor fft(const Tensor& x, Size n = {}, int64_t dim = -1, std::string_view norm = "backward");
 Tensor ifft(const Tensor& x, Size n = {}, int64_t dim = -1, std::string_view norm = "backward");
 /// Of real numbers: the first n / 2 + 1 elements; the others are their conjugates.
+///   fft::rfft(tensor({1.0, 1.0, 1.0, 1.0})).shape();  // (3, 2)
 Tensor rfft(const Tensor& x, Size n = {}, int64_t dim = -1, std::string_view norm = "backward");
 /// Back to n real numbers, 2 (m - 1) of m elements unless given.
+///   fft::irfft(fft::rfft(tensor({1.0, 2.0, 3.0, 4.0})));  // [1. 2. 3. 4.]
 Tensor irfft(const Tensor& x, Size n = {}, int64_t dim = -1, std::string_view norm = "backward");
 
 // ---- several dims: the last two, or those given, or all; the real ones halve the last of them ----
 
+/// The same over several dims.
+///   fft::rfft2(ones({4, 6})).shape();  // (4, 4, 2)
 Tensor fft2(const Tensor& x, const Sizes& s = {}, const Dims& dim = {-2, -1}, std::string_view norm = "backward");
 Tensor ifft2(const Tensor& x, const Sizes& s = {}, const Dims& dim = {-2, -1}, std::string_view norm = "backward");
 Tensor rfft2(const Tensor& x, const Sizes& s = {}, const Dims& dim = {-2, -1}, std::string_view norm = "backward");
@@ -49,8 +56,10 @@ Tensor irfftn(const Tensor& x, const Sizes& s = {}, const Sizes& dim = {}, std::
 // ---- frequencies ----
 
 /// The frequencies of the elements of fft() of n samples at distances d.
+///   fft::fftfreq(4);  // [0. 0.25 -0.5 -0.25]
 Tensor fftfreq(int64_t n, double d = 1, const Options& options = {});
 /// The same of rfft().
+///   fft::rfftfreq(4);  // [0. 0.25 0.5]
 Tensor rfftfreq(int64_t n, double d = 1, const Options& options = {});
 
 }  // namespace tenon::fft

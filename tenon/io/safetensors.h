@@ -18,9 +18,10 @@ namespace tenon::io {
 
 class OpenFolder;
 
+/// What a file holds.
 struct SafetensorsFile {
-  std::map<std::string, Tensor> tensors;
-  std::map<std::string, std::string> metadata;
+  std::map<std::string, Tensor> tensors;        // by name
+  std::map<std::string, std::string> metadata;  // texts by name
 };
 
 /// Reads a file, or all the files that a `model.safetensors.index.json` names. Fails with one line naming the file and
@@ -35,6 +36,7 @@ SafetensorsFile load_safetensors(const std::filesystem::path& path, Device devic
 SafetensorsFile load_safetensors(const OpenFolder& folder, const std::string& name, Device device = {});
 
 /// The files that an index names, which lie beside it.
+///   for (const auto& file : io::safetensors_shards("big/model.safetensors.index.json")) std::cout << file << "\n";
 std::vector<std::filesystem::path> safetensors_shards(const std::filesystem::path& index);
 
 /// Writes beside, syncs and renames: the old file stays until the new one is whole. Tensors of more than

@@ -13,6 +13,7 @@
 
 namespace tenon::io {
 
+/// What a file holds.
 struct TorchFile {
   std::map<std::string, Tensor>
       tensors;  // nested dicts and lists by dotted names: "optimizer.state.0.step"; a lone one: "tensor"
@@ -24,6 +25,8 @@ struct TorchFile {
 /// before 1.6). Only the handful of names that describe tensors are understood, anything else in the pickle is refused
 /// by name. int8, int16 and uint16 become i32, uint32 and uint64 i64, the 8-bit floats f32. Names for the same view of
 /// the same storage give the same tensor.
+///   io::save_torch("x.pt", {{"weight", tensor({1, 2})}});
+///   io::load_torch("x.pt").tensors.at("weight");  // [1 2]
 TorchFile load_torch(const std::filesystem::path& path, Device device = {});
 
 /// Tensors as views of storages: those that show the same elements of one memory show them in one storage, any other is
@@ -41,6 +44,7 @@ StoredTensors stored(std::span<const Tensor> tensors);
 
 /// Writes a state dict that torch.load reads, weights_only or not; beside, synced and renamed. A device, such as
 /// /dev/null, is written through.
+///   io::save_torch("net.pt", net.state_dict());
 void save_torch(const std::filesystem::path& path, const std::map<std::string, Tensor>& tensors);
 
 /// The same around a pickle of the caller's, which refers to the tensors as storages "0", "1" and so on.

@@ -11,16 +11,22 @@
 
 namespace tenon {
 
+/// What the elements of a tensor are.
 enum class DType : uint8_t { f32, f16, bf16, f64, i32, i64, u8, boolean };
 
+/// All of them.
 inline constexpr DType kAllDTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64,
                                        DType::i32, DType::i64, DType::u8,   DType::boolean};
 
 /// "f32", "bool", ...: the names used in messages, files and the command line.
+///   name(float32);  // f32
 std::string_view name(DType dtype);
 /// The dtype of that name; fails on an unknown one, naming the nearest.
+///   parse_dtype("bf16") == bfloat16;  // true
 DType parse_dtype(std::string_view text);
 
+/// The bytes of an element.
+///   size_of(float64);  // 8
 constexpr size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -32,15 +38,20 @@ constexpr size_t size_of(DType dtype) {
     default: return 1;
   }
 }
+/// f32, f16, bf16, f64.
+///   is_float(float16);  // true
 constexpr bool is_float(DType dtype) { return dtype <= DType::f64; }
 /// i32, i64, u8: the types that may index.
+///   is_integer(boolean);  // false
 constexpr bool is_integer(DType dtype) { return dtype >= DType::i32 && dtype <= DType::u8; }
 
 /// The smallest dtype both convert to without leaving their category (f16 with bf16 gives f32), as PyTorch's
 /// promote_types.
+///   promote(float16, bfloat16) == float32;  // true
 DType promote(DType a, DType b);
 
 /// What a reduction or matmul of this dtype accumulates in: f32 for the 16-bit types, itself otherwise.
+///   accumulator(float16) == float32;  // true
 constexpr DType accumulator(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
 
 /// The C++ type that stores a dtype, and the dtype of a C++ type.
@@ -79,6 +90,8 @@ struct StorageOf<DType::boolean> {
   using type = bool;
 };
 
+/// The dtype that a C++ type stores.
+///   dtype_of<int>() == int32;  // true
 template <typename T>
 constexpr DType dtype_of() {
   if constexpr (std::is_same_v<T, float>)
@@ -100,6 +113,7 @@ constexpr DType dtype_of() {
     return DType::i64;
   }
 }
+/// The same as a constant.
 template <typename T>
 inline constexpr DType kDTypeOf = dtype_of<T>();
 

@@ -28,6 +28,8 @@ void require_shape(std::string_view op, const Dims& shape);
 /// Number of elements; fails for a shape that no tensor may have.
 int64_t count(const Dims& shape);
 Dims row_major_strides(const Dims& shape);
+/// A shape as messages show it.
+///   ir::to_string({3});  // (3,)
 std::string to_string(const Dims& shape);  // "(8, 1024, 768)", "(3,)", "()"
 Dims iota_dims(size_t rank);               // 0, 1, ... rank - 1
 Dims inverse_permutation(const Dims& axes);

@@ -26,6 +26,7 @@ class OpenFolder;
 namespace tenon::models {
 
 /// What an encoder reads; all (batch, time).
+///   models::BertTokens tokens = {zeros({1, 8}, int64)};
 struct BertTokens {
   Tensor ids;         // whole numbers
   Tensor mask = {};   // true or 1 where a token is; left out: everywhere
@@ -151,12 +152,15 @@ class BertMaskedHead : public nn::ModuleOf<BertMaskedHead> {
 
 /// What load() may choose: another head than the folder's has new weights.
 struct BertLoadOptions {
-  std::optional<BertHead> head = {};
+  std::optional<BertHead> head = {};     // the folder's unless given
   std::vector<std::string> labels = {};  // of the classes; empty: the folder's
   std::optional<double> dropout = {};    // the folder's unless given
   Options options = {};                  // dtype and device of the parameters
 };
 
+/// BERT, in any size, with a head or without.
+///   models::Bert model({.vocabulary = 100, .width = 32, .layers = 2, .heads = 4, .inner = 64});
+///   model.logits({zeros({1, 8}, int64)}).shape();  // (1, 8, 100)
 class Bert : public nn::ModuleOf<Bert> {
  public:
   /// With BERT's initial values.
@@ -182,12 +186,13 @@ class Bert : public nn::ModuleOf<Bert> {
   /// The mean cross-entropy: of targets (batch, time), -100 where none is, or of classes (batch).
   Tensor loss(const BertTokens& tokens, const Tensor& targets) const;
 
+  /// Its sizes; where its parameters lie.
   const BertConfig& config() const { return config_; }
   Device device() const { return bert.embeddings.word_embeddings.weight.device(); }
 
-  BertModel bert;
-  std::optional<BertMaskedHead> cls;
-  std::optional<nn::Linear> classifier;
+  BertModel bert;                        // the model without its head
+  std::optional<BertMaskedHead> cls;     // the head of masked words, where there is one
+  std::optional<nn::Linear> classifier;  // the last layer of a classifier, where there is one
 
  private:
   void require_fitting(const BertTokens& tokens) const;

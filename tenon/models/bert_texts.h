@@ -21,6 +21,9 @@ BertTokens bert_tokens(const text::WordPiece& tokenizer, const std::vector<std::
                        const std::vector<std::string>& seconds = {}, Device device = {});
 
 /// The number that texts are filled up with: [PAD], or 0 where the vocabulary has none.
+///   text::WordPieceCounter counter({.vocabulary = 40});
+///   counter.add("hello world");
+///   models::padding_token(text::WordPiece(counter.model()));  // 0
 int32_t padding_token(const text::WordPiece& tokenizer);
 
 /// A tokenizer that was read from a path, as a WordPiece; fails with one line where it is of another kind.

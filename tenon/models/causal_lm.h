@@ -19,12 +19,18 @@ namespace tenon::models {
 /// The table of a file, filled up with rows of zeros: nothing ever reads or trains them.
 Tensor padded_rows(const Tensor& table, int64_t rows);
 
+/// Which targets count, and how many logits exist at a time.
 struct LossOptions {
   int64_t ignore_index = -100;  // targets that do not count
   /// Logits of this many tokens exist at a time; 0: of all. Fewer take less memory and more kernels.
   int64_t chunk = 0;
 };
 
+/// A decoder of tokens: the base of Gpt2 and Llama.
+///   auto model = std::make_unique<models::Gpt2>(
+///       models::Gpt2Config{.vocabulary = 100, .positions = 16, .width = 32, .layers = 2, .heads = 4});
+///   models::CausalLm& any = *model;
+///   any.next_logits(zeros({1, 8}, int64)).shape();  // (1, 100)
 class CausalLm : public nn::ModuleOf<CausalLm> {
  public:
   /// Logits (batch, time, vocabulary) of ids (batch, time). With caches, one per layer, the tokens follow those held.
@@ -39,6 +45,7 @@ class CausalLm : public nn::ModuleOf<CausalLm> {
     std::string config;
     nn::StateDict weights;
   };
+  /// What save() writes.
   virtual Files files() const = 0;
   /// Writes a folder of them.
   void save(const std::filesystem::path& folder) const;

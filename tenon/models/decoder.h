@@ -20,6 +20,7 @@
 
 namespace tenon::models {
 
+/// Writes tokens behind prompts, with a captured step that it keeps.
 class Decoder {
  public:
   /// The model must outlive it. Its weights may change between calls.

@@ -89,6 +89,9 @@ class Gpt2Transformer : public nn::ModuleOf<Gpt2Transformer> {
   nn::Dropout dropout_;
 };
 
+/// GPT-2, in any size.
+///   models::Gpt2 model({.vocabulary = 100, .positions = 16, .width = 32, .layers = 2, .heads = 4});
+///   model(zeros({1, 8}, int64)).shape();  // (1, 8, 100)
 class Gpt2 : public CausalLm {
  public:
   /// With GPT-2's initial values. Options give dtype and device of the parameters.
@@ -104,9 +107,10 @@ class Gpt2 : public CausalLm {
   /// What transformers and load() read; save() writes it.
   Files files() const override;
 
+  /// Its sizes.
   const Gpt2Config& config() const { return config_; }
 
-  Gpt2Transformer transformer;
+  Gpt2Transformer transformer;        // the model without its head
   std::optional<nn::Linear> lm_head;  // none when tied
 
  private:

@@ -67,6 +67,9 @@ class LlamaTransformer : public nn::ModuleOf<LlamaTransformer> {
   std::shared_ptr<nn::RotaryEmbedding> rotary_;
 };
 
+/// Llama, in any size.
+///   models::Llama model({.vocabulary = 100, .width = 32, .layers = 2, .heads = 4, .inner = 64});
+///   model(zeros({1, 8}, int64)).shape();  // (1, 8, 100)
 class Llama : public CausalLm {
  public:
   /// Matrices start normal with deviation 0.02, norms as 1. Options give dtype and device of the parameters.
@@ -85,9 +88,10 @@ class Llama : public CausalLm {
   /// Writes a "version 0" file of llama2.c. Fails where its program would compute something else than this model.
   void save_llama2c(const std::filesystem::path& file) const;
 
+  /// Its sizes.
   const LlamaConfig& config() const { return config_; }
 
-  LlamaTransformer model;
+  LlamaTransformer model;             // the model without its head
   std::optional<nn::Linear> lm_head;  // none when tied
 
  private:

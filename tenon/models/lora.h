@@ -24,6 +24,8 @@ namespace tenon::models {
 void attach_lora(nn::Module& model, const std::vector<std::string>& targets, const nn::LoraOptions& options = {});
 /// Adds all corrections to their weights; the model is an ordinary one afterwards, and trainable again.
 void merge_lora(nn::Module& model);
+/// Whether any layer has a correction.
+///   models::has_lora(net);  // false
 bool has_lora(const nn::Module& model);
 /// Fails if there are corrections: what is saved as a whole model has none.
 void require_merged(const nn::Module& model);
@@ -34,6 +36,8 @@ std::vector<Tensor> trainable(const nn::Module& model);
 /// Writes adapter_config.json and adapter_model.safetensors.
 void save_lora(const nn::Module& model, const std::filesystem::path& folder, const nn::LoraOptions& options);
 /// attach_lora with what save_lora or peft has written.
+///   auto model = models::Gpt2::load("models/gpt2");
+///   models::load_lora(*model, "adapter");
 void load_lora(nn::Module& model, const std::filesystem::path& folder);
 
 }  // namespace tenon::models

@@ -29,6 +29,9 @@ void save_module(const std::filesystem::path& path, const nn::Module& module);
 /// what is there is taken and converted, and the report says what was not. Shapes must fit either way.
 nn::LoadReport load_module(const std::filesystem::path& path, nn::Module& module, bool strict = true);
 
+/// What a file says of its module; reads no tensors.
+///   models::save_module("net.safetensors", net);
+///   models::describe_module("net.safetensors").type;  // Linear
 ModuleDescription describe_module(const std::filesystem::path& path);
 
 }  // namespace tenon::models

@@ -19,9 +19,11 @@ namespace tenon::models {
 
 /// Mean and deviation of each channel, on the scale from 0 to 1. Empty: ImageNet's for three channels, else 0.5.
 struct PictureStatistics {
-  std::vector<double> mean = {}, deviation = {};
+  std::vector<double> mean = {}, deviation = {};  // of each channel
 };
 
+/// A network that classifies pictures: the base of ResNet and ViT.
+///   std::unique_ptr<models::PictureModel> model = models::ResNet::load("runs/resnet50/model");
 class PictureModel : public nn::Layer {
  public:
   /// Logits (batch, classes) of pictures (batch, channels, height, width): u8, which are brought to mean 0 and
@@ -36,6 +38,7 @@ class PictureModel : public nn::Layer {
   /// unexpected; shapes must fit either way.
   nn::LoadReport load_weights(const std::filesystem::path& file, bool strict = true);
 
+  /// What u8 pictures are brought to mean 0 and deviation 1 by.
   const PictureStatistics& statistics() const { return statistics_; }
   void set_statistics(const PictureStatistics& statistics);
 

@@ -24,13 +24,14 @@
 
 namespace tenon::models {
 
+/// The sizes of a ResNet.
 struct ResNetConfig {
   std::vector<int64_t> blocks = {3, 4, 6, 3};  // of each stage; stages halve the picture and double the channels
   bool bottleneck = true;                      // blocks of 1x1, 3x3, 1x1 with four times the channels, else of two 3x3
   int64_t width = 64;                          // channels of the first stage
-  int64_t image_channels = 3, classes = 1000;
-  bool small_pictures = false;  // begins with a 3x3 convolution of stride 1 and no pooling
-  PictureStatistics statistics = {};
+  int64_t image_channels = 3, classes = 1000;  // of pictures, and the classes to tell apart
+  bool small_pictures = false;                 // begins with a 3x3 convolution of stride 1 and no pooling
+  PictureStatistics statistics = {};           // of the pictures it was trained on
 
   /// The published sizes: 18, 34, 50, 101 and 152 layers.
   static ResNetConfig resnet(int64_t layers);
@@ -40,6 +41,7 @@ struct ResNetConfig {
   static ResNetConfig from_json(const std::string& text);
 };
 
+/// The network.
 class ResNet : public PictureModel {
  public:
   explicit ResNet(const ResNetConfig& config, const Options& options = {});
@@ -47,6 +49,7 @@ class ResNet : public PictureModel {
   /// From a folder that save() wrote.
   static std::unique_ptr<ResNet> load(const std::filesystem::path& folder, const Options& options = {});
 
+  /// Its sizes.
   const ResNetConfig& config() const { return config_; }
   std::string config_json() const override;
 

@@ -16,8 +16,9 @@
 
 namespace tenon::models {
 
+/// How tokens are drawn, and when a text ends.
 struct GenerateOptions {
-  int64_t new_tokens = 64;
+  int64_t new_tokens = 64;                     // the most that are added
   double temperature = 0;                      // 0: always the most likely token
   int64_t top_k = 0;                           // draw among this many most likely tokens; 0: among all
   double top_p = 1;                            // and among the fewest that have this probability together
@@ -30,8 +31,12 @@ struct GenerateOptions {
 };
 
 /// Fails with one line where an option is out of range.
+///   models::check({.temperature = 0.8, .top_p = 0.9});
 void check(const GenerateOptions& options);
 
+/// Draws tokens by options that may change from step to step.
+///   models::Sampler sampler({.temperature = 0.8});
+///   Tensor tokens = sampler.draw(zeros({2, 50}), {}, nullptr);
 class Sampler {
  public:
   explicit Sampler(const GenerateOptions& options, Device device = {});
@@ -40,6 +45,7 @@ class Sampler {
   bool fits(const GenerateOptions& options) const;
   /// Takes the numbers of options that fit.
   void set(const GenerateOptions& options);
+  /// Whether repeated tokens become less likely.
   bool has_penalty() const { return has_penalty_; }
 
   /// Tokens (batch,) for logits (batch, vocabulary). `seen`, bool of the same shape, says what the penalty acts on.
@@ -54,6 +60,7 @@ class Sampler {
 };
 
 /// Tokens (batch,) drawn from logits (batch, vocabulary), of which `seen` have been used; none unless given.
+///   models::draw(tensor({{0.0, 5.0, 1.0}}));  // [1]
 Tensor draw(const Tensor& logits, const GenerateOptions& options = {}, const Tensor& seen = Tensor());
 
 }  // namespace tenon::models

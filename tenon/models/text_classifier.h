@@ -17,11 +17,14 @@ namespace tenon::models {
 
 /// What a text is most likely of.
 struct TextClass {
-  std::string label;
-  double probability = 0;
+  std::string label;                  // of the class
+  double probability = 0;             // of that label
   std::vector<double> probabilities;  // of all labels, in the order of labels()
 };
 
+/// A BERT that tells texts apart, with its tokenizer.
+///   auto classifier = models::TextClassifier::load("runs/reviews");
+///   const std::string label = classifier.classify({"Very good."})[0].label;
 class TextClassifier {
  public:
   /// The model is put into eval mode.
@@ -34,6 +37,7 @@ class TextClassifier {
   /// beginning.
   std::vector<TextClass> classify(const std::vector<std::string>& texts, int64_t batch = 32,
                                   const std::vector<std::string>& seconds = {}) const;
+  /// The labels of all classes; the model.
   const std::vector<std::string>& labels() const { return model_->config().labels; }
   const Bert& model() const { return *model_; }
 

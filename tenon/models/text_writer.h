@@ -19,14 +19,17 @@
 
 namespace tenon::models {
 
+/// Why a text ended: it is as long as it may be, at a token, or at a string.
 enum class StopReason : uint8_t { length, token, string };
 /// "length", "token", "string".
+///   models::name(models::StopReason::length);  // length
 std::string_view name(StopReason reason);
 
+/// A text that was written.
 struct Text {
-  std::string text;             // what follows the prompt, without what it stopped at
-  std::vector<int64_t> tokens;  // all that were drawn
-  StopReason reason = StopReason::length;
+  std::string text;                        // what follows the prompt, without what it stopped at
+  std::vector<int64_t> tokens;             // all that were drawn
+  StopReason reason = StopReason::length;  // why it ended
 };
 
 /// The text of one sequence as it grows, without what is not sure yet. Bytes that are no UTF-8 are passed on as they
@@ -53,6 +56,7 @@ class TextStream {
   bool has_stopped_ = false;
 };
 
+/// A model and its tokenizer, which write texts.
 class TextWriter {
  public:
   /// Both must outlive it.

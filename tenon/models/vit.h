@@ -16,14 +16,18 @@
 
 namespace tenon::models {
 
+/// The sizes of a ViT.
+///   models::ViT vit(
+///       {.image_size = 8, .patch_size = 4, .layers = 1, .heads = 2, .width = 16, .inner = 32, .classes = 5});
+///   vit(zeros({1, 3, 8, 8}, uint8)).shape();  // (1, 5)
 struct ViTConfig {
-  int64_t image_size = 224;  // pictures are square
-  int64_t patch_size = 16;
-  int64_t layers = 12, heads = 12;
-  int64_t width = 768, inner = 3072;  // numbers of a patch between the layers, and inside of their MLPs
-  int64_t image_channels = 3, classes = 1000;
-  double dropout = 0, attention_dropout = 0;
-  PictureStatistics statistics = {};
+  int64_t image_size = 224;                    // pictures are square
+  int64_t patch_size = 16;                     // height and width of a patch
+  int64_t layers = 12, heads = 12;             // of the encoder, and heads of their attention
+  int64_t width = 768, inner = 3072;           // numbers of a patch between the layers, and inside of their MLPs
+  int64_t image_channels = 3, classes = 1000;  // of pictures, and the classes to tell apart
+  double dropout = 0, attention_dropout = 0;   // of what branches give, and of attention weights
+  PictureStatistics statistics = {};           // of the pictures it was trained on
 
   /// 12 layers, 768 wide, patches of 16 x 16 pixels.
   static ViTConfig b_16() { return {}; }
@@ -33,6 +37,7 @@ struct ViTConfig {
   static ViTConfig from_json(const std::string& text);
 };
 
+/// The network.
 class ViT : public PictureModel {
  public:
   explicit ViT(const ViTConfig& config, const Options& options = {});
@@ -40,6 +45,7 @@ class ViT : public PictureModel {
   /// From a folder that save() wrote.
   static std::unique_ptr<ViT> load(const std::filesystem::path& folder, const Options& options = {});
 
+  /// Its sizes.
   const ViTConfig& config() const { return config_; }
   std::string config_json() const override;
 

@@ -14,6 +14,7 @@
 
 namespace tenon::nn {
 
+/// What MultiHeadAttention has.
 struct AttentionConfig {
   int64_t kv_heads = 0;  // key/value heads, each shared by a group of query heads; 0: as many as query heads
   bool bias = true;      // of the four projections
@@ -23,6 +24,9 @@ struct AttentionConfig {
   Options options = {};                               // of the parameters
 };
 
+/// Attention of several heads over one sequence.
+///   nn::MultiHeadAttention attention(16, 4, {.causal = true});
+///   attention(randn({2, 5, 16})).shape();  // (2, 5, 16)
 class MultiHeadAttention : public ModuleOf<MultiHeadAttention> {
  public:
   MultiHeadAttention(int64_t width, int64_t heads, const AttentionConfig& config = {});
@@ -34,7 +38,7 @@ class MultiHeadAttention : public ModuleOf<MultiHeadAttention> {
   /// An empty cache that fits.
   KvCache make_cache(int64_t batch, int64_t max_length) const;
 
-  Linear q_proj, k_proj, v_proj, out_proj;
+  Linear q_proj, k_proj, v_proj, out_proj;  // of queries, keys and values, and the way out
 
  private:
   struct Sizes {

@@ -12,16 +12,19 @@
 
 namespace tenon::nn {
 
+/// What a cell has.
 struct CellOptions {
-  bool bias = true;
+  bool bias = true;                   // of the products with inputs and with states
   std::string nonlinearity = "tanh";  // of RNNCell: tanh or relu
-  Options options = {};
+  Options options = {};               // of the parameters
 };
 
 /// What the cells share: parameters weight_ih, weight_hh, bias_ih and bias_hh.
+///   nn::GRUCell cell(4, 8);
+///   cell.weights.weight_ih.shape();  // (24, 4)
 class StepCell : public Module {
  public:
-  RecurrentWeights weights;
+  RecurrentWeights weights;  // of both products
 
  protected:
   StepCell(std::string_view op, RecurrentCell kind, int64_t in, int64_t hidden, const CellOptions& options);
@@ -34,6 +37,9 @@ class StepCell : public Module {
   int64_t in_;
 };
 
+/// One step of RNN.
+///   nn::RNNCell cell(4, 8);
+///   cell(randn({2, 4})).shape();  // (2, 8)
 class RNNCell : public StepCell {
  public:
   RNNCell(int64_t in, int64_t hidden, const CellOptions& options = {});
@@ -44,6 +50,9 @@ class RNNCell : public StepCell {
   }
 };
 
+/// One step of GRU.
+///   nn::GRUCell cell(4, 8);
+///   cell(randn({2, 4})).shape();  // (2, 8)
 class GRUCell : public StepCell {
  public:
   GRUCell(int64_t in, int64_t hidden, const CellOptions& options = {});
@@ -54,6 +63,9 @@ class GRUCell : public StepCell {
   }
 };
 
+/// One step of LSTM.
+///   nn::LSTMCell cell(4, 8);
+///   cell(randn({2, 4})).c.shape();  // (2, 8)
 class LSTMCell : public StepCell {
  public:
   LSTMCell(int64_t in, int64_t hidden, const CellOptions& options = {});

@@ -35,6 +35,7 @@ class ModuleList : public Module {
   T& emplace(Arguments&&... arguments) {
     return push_back(std::make_unique<T>(std::forward<Arguments>(arguments)...));
   }
+  /// Takes over a module, as the last.
   T& push_back(std::unique_ptr<T> module) {
     if (!module) base::fail("module_list", "there is no module to add");
     register_module(std::to_string(modules_.size()), *module);
@@ -42,6 +43,7 @@ class ModuleList : public Module {
     return *modules_.back();
   }
 
+  /// How many there are; the one at a place.
   size_t size() const { return modules_.size(); }
   T& operator[](size_t i) { return *modules_[checked(i)]; }
   const T& operator[](size_t i) const { return *modules_[checked(i)]; }
@@ -57,6 +59,7 @@ class ModuleList : public Module {
     }
     bool operator==(const Iterator&) const = default;
   };
+  /// For range-for.
   auto begin() { return Iterator<decltype(modules_.cbegin()), T>{modules_.cbegin()}; }
   auto end() { return Iterator<decltype(modules_.cbegin()), T>{modules_.cend()}; }
   auto begin() const { return Iterator<decltype(modules_.cbegin()), const T>{modules_.cbegin()}; }
@@ -74,6 +77,9 @@ class ModuleList : public Module {
 };
 
 /// Modules of one type by name, in the order in which they came. It is not called itself.
+///   nn::ModuleDict<nn::Linear> heads;
+///   heads.emplace("answer", 3, 2);
+///   heads["answer"](ones({1, 3})).shape();  // (1, 2)
 template <typename T>
 class ModuleDict : public Module {
  public:
@@ -84,6 +90,7 @@ class ModuleDict : public Module {
   T& emplace(const std::string& name, Arguments&&... arguments) {
     return insert(name, std::make_unique<T>(std::forward<Arguments>(arguments)...));
   }
+  /// Takes over a module under a new name.
   T& insert(const std::string& name, std::unique_ptr<T> module) {
     if (!module) base::fail("module_dict", "there is no module to add");
     register_module(name, *module);
@@ -91,7 +98,9 @@ class ModuleDict : public Module {
     return *modules_.back().second;
   }
 
+  /// How many there are.
   size_t size() const { return modules_.size(); }
+  /// Whether there is one of that name; that one, or an error; all names.
   bool contains(std::string_view name) const { return found(name) != modules_.end(); }
   T& operator[](std::string_view name) { return *required(name); }
   const T& operator[](std::string_view name) const { return *required(name); }
@@ -135,10 +144,12 @@ class Sequential : public Layer {
     push_back(std::move(layer));
     return made;
   }
+  /// Takes over a layer, as the last.
   Layer& push_back(std::unique_ptr<Layer> layer);
 
   Tensor forward(const Tensor& x) const override;
 
+  /// How many layers there are; the one at a place.
   size_t size() const { return layers_.size(); }
   Layer& operator[](size_t i) const;
 

@@ -24,6 +24,7 @@
 
 namespace tenon::nn {
 
+/// The keys and values of one layer.
 class KvCache {
  public:
   /// An empty one. Caches given the same `position`, an i64 tensor of shape (), advance together.

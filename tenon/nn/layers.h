@@ -18,6 +18,8 @@
 namespace tenon::nn {
 
 /// x (..., in) to x @ weight^T + bias (..., out).
+///   nn::Linear layer(3, 2);
+///   layer(ones({4, 3})).shape();  // (4, 2)
 class Linear : public Layer, public Adaptable {
  public:
   Linear(int64_t in, int64_t out, bool has_bias = true, const Options& options = {});
@@ -35,6 +37,8 @@ class Linear : public Layer, public Adaptable {
 };
 
 /// Rows of a table picked by i32 or i64 indices: (...) to (..., width).
+///   nn::Embedding table(10, 4);
+///   table(tensor({1, 7})).shape();  // (2, 4)
 class Embedding : public Layer {
  public:
   /// The row `padding` starts as zeros and gets no gradient.
@@ -48,6 +52,8 @@ class Embedding : public Layer {
 };
 
 /// Mean 0 and variance 1 over the trailing dims, a width or Dims{2, 3}, then scaled by `weight` and shifted by `bias`.
+///   nn::LayerNorm norm(3);
+///   norm(tensor({{1.0, 2.0, 3.0}}));  // [[-1.225 0. 1.225]]
 class LayerNorm : public Layer {
  public:
   explicit LayerNorm(const Dims& shape, double eps = 1e-5, bool affine = true, bool has_bias = true,
@@ -65,6 +71,8 @@ class LayerNorm : public Layer {
 };
 
 /// Mean square 1 over the trailing dims, then scaled by `weight`.
+///   nn::RMSNorm norm(2);
+///   norm(tensor({{3.0, 3.0}}));  // [[1 1]]
 class RMSNorm : public Layer {
  public:
   explicit RMSNorm(const Dims& shape, double eps = 1e-6, bool affine = true, const Options& options = {});
@@ -80,6 +88,9 @@ class RMSNorm : public Layer {
 };
 
 /// In training, zeroes elements with probability p and scales the others by 1 / (1 - p).
+///   nn::Dropout dropout(0.1);
+///   dropout.eval();
+///   dropout(tensor({1.0, 2.0}));  // [1. 2.]
 class Dropout : public Layer {
  public:
   /// Draws from `generator` where one is given, else from the default one.
@@ -92,6 +103,8 @@ class Dropout : public Layer {
 };
 
 /// The same for whole channels of pictures (batch, channels, height, width).
+///   nn::Dropout2d dropout(0.1);
+///   dropout(images).shape();  // (2, 3, 8, 8)
 class Dropout2d : public Layer {
  public:
   explicit Dropout2d(double p = 0.5, std::optional<Generator> generator = {});

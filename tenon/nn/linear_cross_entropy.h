@@ -11,6 +11,7 @@
 
 namespace tenon::nn {
 
+/// Which targets and classes count, and how many logits exist at a time.
 struct LinearCrossEntropyOptions {
   int64_t ignore_index = -100;  // targets that do not count
   int64_t chunk = 1024;         // rows whose logits exist at a time

@@ -12,12 +12,16 @@
 
 namespace tenon::nn {
 
+/// The size and strength of a correction.
 struct LoraOptions {
-  int64_t rank = 8;
-  double alpha = 16;
+  int64_t rank = 8;    // of both matrices
+  double alpha = 16;   // the correction is scaled by alpha / rank
   double dropout = 0;  // of what goes into the correction, in training
 };
 
+/// The correction of one layer.
+///   nn::Lora correction(3, 2, {.rank = 1}, {});
+///   correction(ones({1, 3}));  // [[0. 0.]]
 class Lora : public ModuleOf<Lora> {
  public:
   Lora(int64_t in, int64_t out, const LoraOptions& lora, const Options& options);
@@ -33,6 +37,8 @@ class Lora : public ModuleOf<Lora> {
 };
 
 /// A layer whose weight can be corrected.
+///   net.adapt({.rank = 1});
+///   net.merge();
 class Adaptable {
  public:
   virtual ~Adaptable() = default;
@@ -40,6 +46,7 @@ class Adaptable {
   virtual void adapt(const LoraOptions& options) = 0;
   /// Adds the correction to the weight for good.
   virtual void merge() = 0;
+  /// The correction; null where there is none.
   virtual const Lora* lora() const = 0;
 };
 

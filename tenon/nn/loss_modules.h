@@ -47,31 +47,49 @@ class PairLoss : public ModuleOf<Self> {
   Reduction reduction_;
 };
 
+/// mse_loss() as a module.
+///   nn::MSELoss()(tensor({1.0, 2.0}), tensor({1.0, 4.0}));  // 2.0
 class MSELoss : public PlainLoss<MSELoss, mse_loss> {
   using PlainLoss::PlainLoss;
 };
+/// l1_loss() as a module.
+///   nn::L1Loss()(tensor({1.0, 2.0}), tensor({1.0, 4.0}));  // 1.0
 class L1Loss : public PlainLoss<L1Loss, l1_loss> {
   using PlainLoss::PlainLoss;
 };
+/// soft_margin_loss() as a module.
+///   nn::SoftMarginLoss()(tensor({0.0}), tensor({1.0}));  // 0.6931
 class SoftMarginLoss : public PlainLoss<SoftMarginLoss, soft_margin_loss> {
   using PlainLoss::PlainLoss;
 };
+/// huber_loss() as a module; the number is delta.
+///   nn::HuberLoss(0.5)(tensor({1.0, 2.0}), tensor({1.0, 4.0}));  // 0.4375
 class HuberLoss : public LossWithNumber<HuberLoss, huber_loss> {  // delta
   using LossWithNumber::LossWithNumber;
 };
+/// smooth_l1_loss() as a module; the number is beta.
+///   nn::SmoothL1Loss(0.5)(tensor({1.0, 2.0}), tensor({1.0, 4.0}));  // 0.875
 class SmoothL1Loss : public LossWithNumber<SmoothL1Loss, smooth_l1_loss> {  // beta
   using LossWithNumber::LossWithNumber;
 };
+/// hinge_embedding_loss() as a module; the number is the margin.
+///   nn::HingeEmbeddingLoss()(tensor({0.25}), tensor({-1.0}));  // 0.75
 class HingeEmbeddingLoss : public LossWithNumber<HingeEmbeddingLoss, hinge_embedding_loss> {  // margin
   using LossWithNumber::LossWithNumber;
 };
+/// cosine_embedding_loss() as a module.
+///   nn::CosineEmbeddingLoss()(tensor({{1.0, 0.0}}), tensor({{0.0, 1.0}}), tensor({1.0}));  // 1.0
 class CosineEmbeddingLoss : public PairLoss<CosineEmbeddingLoss, cosine_embedding_loss> {
   using PairLoss::PairLoss;
 };
+/// margin_ranking_loss() as a module.
+///   nn::MarginRankingLoss()(tensor({1.0}), tensor({3.0}), tensor({1.0}));  // 2.0
 class MarginRankingLoss : public PairLoss<MarginRankingLoss, margin_ranking_loss> {
   using PairLoss::PairLoss;
 };
 
+/// kl_div() as a module.
+///   nn::KLDivLoss(nn::Reduction::batchmean)(tensor({{-0.6931472}}), tensor({{0.5}}));  // 0.0
 class KLDivLoss : public ModuleOf<KLDivLoss> {
  public:
   explicit KLDivLoss(Reduction reduction = Reduction::mean, bool log_target = false)
@@ -101,23 +119,35 @@ class WeightedLoss : public ModuleOf<Self> {
   Options options_;
 };
 
+/// cross_entropy() as a module.
+///   nn::CrossEntropyLoss({.label_smoothing = 0.1})(tensor({{0.0, 0.0}}), tensor({1}));  // 0.6931
 class CrossEntropyLoss : public WeightedLoss<CrossEntropyLoss, CrossEntropyOptions, cross_entropy> {
   using WeightedLoss::WeightedLoss;
 };
+/// nll_loss() as a module.
+///   nn::NLLLoss()(tensor({{-1.0, -2.0}}), tensor({1}));  // 2.0
 class NLLLoss : public WeightedLoss<NLLLoss, CrossEntropyOptions, nll_loss> {
   using WeightedLoss::WeightedLoss;
 };
+/// binary_cross_entropy() as a module.
+///   nn::BCELoss()(tensor({0.5}), tensor({1.0}));  // 0.6931
 class BCELoss : public WeightedLoss<BCELoss, BinaryCrossEntropyOptions, binary_cross_entropy> {
   using WeightedLoss::WeightedLoss;
 };
+/// binary_cross_entropy_with_logits() as a module.
+///   nn::BCEWithLogitsLoss()(tensor({0.0}), tensor({1.0}));  // 0.6931
 class BCEWithLogitsLoss
     : public WeightedLoss<BCEWithLogitsLoss, BinaryCrossEntropyOptions, binary_cross_entropy_with_logits> {
   using WeightedLoss::WeightedLoss;
 };
+/// multi_margin_loss() as a module.
+///   nn::MultiMarginLoss()(tensor({{1.0, 0.5}}), tensor({0}));  // 0.25
 class MultiMarginLoss : public WeightedLoss<MultiMarginLoss, MultiMarginOptions, multi_margin_loss> {
   using WeightedLoss::WeightedLoss;
 };
 
+/// triplet_margin_loss() as a module.
+///   nn::TripletMarginLoss()(tensor({{0.0}}), tensor({{1.0}}), tensor({{3.0}}));  // 0.0
 class TripletMarginLoss : public ModuleOf<TripletMarginLoss> {
  public:
   explicit TripletMarginLoss(const TripletMarginOptions& options = {}) : options_(options) {}

@@ -39,13 +39,15 @@ namespace tenon::nn {
 class Module;
 std::string summary_of_call(const Module& module, const std::function<void()>& call);
 
+/// A parameter or buffer by its dotted name.
 struct NamedTensor {
-  std::string name;
-  Tensor tensor;
+  std::string name;  // its path, "0.weight" say
+  Tensor tensor;     // a handle on the tensor
 };
+/// A module by its dotted name.
 struct NamedModule {
-  std::string name;
-  Module* module;
+  std::string name;  // its path; empty for the module itself
+  Module* module;    // which belongs to its owner
 };
 
 /// Names and tensors as they go to a file and come from one.
@@ -53,9 +55,13 @@ using StateDict = std::map<std::string, Tensor>;
 
 /// What a state dict lacked and what it had too much.
 struct LoadReport {
+  /// Names of the module that the state lacks, and of the state that the module lacks.
   std::vector<std::string> missing, unexpected;
 };
 
+/// Parameters, buffers and submodules under names.
+///   net.eval();
+///   net.count_parameters();  // 8
 class Module {
  public:
   Module() = default;
@@ -115,6 +121,7 @@ class Module {
   using PreHook = std::function<void(const Module& module, const std::vector<Tensor>& arguments)>;
   using Hook = std::function<void(const Module& module, const std::vector<Tensor>& arguments,
                                   const std::vector<Tensor>& results)>;
+  /// Registers a function to be called before, or after, every call.
   HookHandle register_forward_pre_hook(PreHook hook);
   HookHandle register_forward_hook(Hook hook);
   bool has_hooks() const { return hooks_ != nullptr; }
@@ -258,9 +265,15 @@ decltype(auto) called(const Module& module, Forward&& forward, const Arguments&.
 }
 
 /// The base of modules with a forward() of their own signature: calling the module calls it under the module's name.
+///   struct Doubled : nn::ModuleOf<Doubled> {
+///     Tensor forward(const Tensor& v) const { return v * 2; }
+///   };
+///   Doubled doubled;
+///   doubled(tensor({1, 2}));  // [2 4]
 template <typename Self>
 class ModuleOf : public Module {
  public:
+  /// Calls forward() with these arguments, between the hooks.
   template <typename... Arguments>
   decltype(auto) operator()(Arguments&&... arguments) {
     const auto forward = [&]() -> decltype(auto) {
@@ -278,6 +291,11 @@ class ModuleOf : public Module {
 };
 
 /// A module from one tensor to one: what Sequential chains.
+///   struct Doubled : nn::Layer {
+///     Tensor forward(const Tensor& v) const override { return v * 2; }
+///   };
+///   Doubled doubled;
+///   doubled(tensor({1, 2}));  // [2 4]
 class Layer : public Module {
  public:
   virtual Tensor forward(const Tensor& x) const = 0;
@@ -293,6 +311,7 @@ class Layer : public Module {
 std::string summary_of_call(const Module& module, const std::function<void()>& call);
 
 /// The same of a call with these inputs: nn::summary(net, zeros({1, 3, 32, 32})).
+///   std::cout << nn::summary(net, zeros({4, 3}));
 template <typename M, typename... Inputs>
 std::string summary(M& module, const Inputs&... inputs) {
   return summary_of_call(module, [&] { module(inputs...); });

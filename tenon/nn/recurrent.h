@@ -18,25 +18,27 @@
 
 namespace tenon::nn {
 
+/// What a recurrent layer has.
 struct RecurrentOptions {
-  int64_t layers = 1;
-  bool bias = true;
-  bool batch_first = false;  // x and y are (batch, time, ...), else (time, batch, ...)
-  double dropout = 0;        // of what each layer but the last hands on, in training
-  bool bidirectional = false;
+  int64_t layers = 1;                 // one on the other
+  bool bias = true;                   // of the products with inputs and with states
+  bool batch_first = false;           // x and y are (batch, time, ...), else (time, batch, ...)
+  double dropout = 0;                 // of what each layer but the last hands on, in training
+  bool bidirectional = false;         // a second direction, from the end, whose states stand beside those of the first
   std::string nonlinearity = "tanh";  // of RNN: tanh or relu
-  Options options = {};
+  Options options = {};               // of the parameters
   int64_t proj_size = 0;  // of LSTM: states h are projected to this many elements, fewer than `hidden`; 0: they are not
 };
 
 /// (layers * directions, batch, hidden), or without batch where x has none; c of LSTM only. h has proj_size elements
 /// instead where that is given.
 struct RecurrentState {
-  Tensor h, c;
+  Tensor h, c;  // what the layer hands on, and what only the cell of LSTM keeps
 };
+/// What a call of a recurrent layer gives.
 struct RecurrentOutput {
-  Tensor y;  // the last layer's states at all times, both directions side by side
-  RecurrentState state;
+  Tensor y;              // the last layer's states at all times, both directions side by side
+  RecurrentState state;  // after the last time of each sequence
 };
 
 inline void collect_tensors(const RecurrentState& state, std::vector<Tensor>& into) {
@@ -49,6 +51,7 @@ inline void collect_tensors(const RecurrentOutput& output, std::vector<Tensor>& 
 
 /// Parameters of one layer and direction.
 struct RecurrentWeights {
+  /// (gates * hidden, in), (gates * hidden, hidden) and (gates * hidden) twice.
   Tensor weight_ih, weight_hh, bias_ih, bias_hh;
   Tensor weight_hr;  // (proj_size, hidden), if states are projected
 };
@@ -61,6 +64,8 @@ RecurrentOutput recurrent(RecurrentCell cell, const Tensor& x, const std::vector
                           const Tensor& lengths = Tensor());
 
 /// What the three share: parameters weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, ...
+///   nn::GRU gru(4, 8);
+///   gru.weights(0).weight_hh.shape();  // (24, 8)
 class Recurrent : public Module {
  public:
   using Cell = RecurrentCell;
@@ -75,6 +80,7 @@ class Recurrent : public Module {
   }
 
   using Weights = RecurrentWeights;
+  /// The parameters of a layer, in one direction.
   Weights& weights(int64_t layer, bool reverse = false);
 
  protected:
@@ -87,17 +93,26 @@ class Recurrent : public Module {
   std::vector<std::unique_ptr<Weights>> weights_;
 };
 
+/// h' = tanh(W x + U h), or relu.
+///   nn::RNN rnn(4, 8);
+///   rnn(randn({5, 2, 4})).y.shape();  // (5, 2, 8)
 class RNN : public Recurrent {
  public:
   RNN(int64_t in, int64_t hidden, const RecurrentOptions& options = {});
 };
 
+/// Long short-term memory (Hochreiter and Schmidhuber, 1997).
+///   nn::LSTM lstm(4, 8, {.batch_first = true});
+///   lstm(randn({2, 5, 4})).state.c.shape();  // (1, 2, 8)
 class LSTM : public Recurrent {
  public:
   LSTM(int64_t in, int64_t hidden, const RecurrentOptions& options = {})
       : Recurrent("lstm", Cell::lstm, in, hidden, options) {}
 };
 
+/// Gated recurrent units (Cho et al., 2014).
+///   nn::GRU gru(4, 8, {.bidirectional = true});
+///   gru(randn({5, 2, 4})).y.shape();  // (5, 2, 16)
 class GRU : public Recurrent {
  public:
   GRU(int64_t in, int64_t hidden, const RecurrentOptions& options = {})

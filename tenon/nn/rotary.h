@@ -16,6 +16,9 @@ enum class RotaryLayout : uint8_t {
   interleaved,  // 2 i and 2 i + 1: llama2.c, GPT-J
 };
 
+/// The angles of all positions, and what turns queries and keys by them.
+///   nn::RotaryEmbedding rotary(8, 128);
+///   rotary.apply(randn({2, 4, 5, 8})).shape();  // (2, 4, 5, 8)
 class RotaryEmbedding : public ModuleOf<RotaryEmbedding> {
  public:
   RotaryEmbedding(int64_t width, int64_t max_positions, double theta = 10000,

@@ -15,15 +15,16 @@
 
 namespace tenon::nn {
 
+/// What the layers of a transformer have.
 struct TransformerOptions {
-  int64_t feedforward = 2048;  // width of the hidden layer
-  double dropout = 0.1;
+  int64_t feedforward = 2048;       // width of the hidden layer
+  double dropout = 0.1;             // of attention weights and of what branches give, in training
   std::string activation = "relu";  // or gelu
   double eps = 1e-5;                // of layer norms
   bool batch_first = false;         // (batch, time, width), else (time, batch, width)
   bool norm_first = false;          // normalises before each branch instead of behind the sum
-  bool bias = true;
-  Options options = {};
+  bool bias = true;                 // of products and norms
+  Options options = {};             // of the parameters
 };
 
 /// Who may look where; each may be left out.
@@ -50,6 +51,9 @@ Tensor attention_weights(const AttentionWeights& weights, const Tensor& query, c
                          const AttentionMasks& masks = {}, bool averaged = true);
 
 /// torch.nn.MultiheadAttention: in_proj_weight holds the projections of queries, keys and values one below the other.
+///   nn::MultiheadAttention attention(16, 4, 0, true, true);
+///   const Tensor q = randn({2, 5, 16});
+///   attention(q, q, q, {.causal = true}).shape();  // (2, 5, 16)
 class MultiheadAttention : public Module {
  public:
   MultiheadAttention(int64_t width, int64_t heads, double dropout = 0, bool bias = true, bool batch_first = false,
@@ -67,8 +71,8 @@ class MultiheadAttention : public Module {
   /// heads, T, S). For people to look at: forward() never makes them.
   Tensor weights(const Tensor& query, const Tensor& key, const AttentionMasks& masks = {}, bool averaged = true) const;
 
-  Tensor in_proj_weight, in_proj_bias;
-  Linear out_proj;
+  Tensor in_proj_weight, in_proj_bias;  // (3 * width, width) and (3 * width), undefined without one
+  Linear out_proj;                      // the way out
 
  private:
   AttentionWeights own() const { return {in_proj_weight, in_proj_bias, heads_, batch_first_}; }
@@ -78,6 +82,9 @@ class MultiheadAttention : public Module {
   bool batch_first_;
 };
 
+/// Attention within a sequence and an MLP, each with a norm and added to what came in.
+///   nn::TransformerEncoderLayer layer(16, 4, {.feedforward = 32, .batch_first = true});
+///   layer(randn({2, 5, 16})).shape();  // (2, 5, 16)
 class TransformerEncoderLayer : public Module {
  public:
   TransformerEncoderLayer(int64_t width, int64_t heads, const TransformerOptions& options = {});
@@ -87,17 +94,20 @@ class TransformerEncoderLayer : public Module {
         *this, [&] { return forward(x, masks); }, x);
   }
 
-  MultiheadAttention self_attn;
-  Linear linear1;
-  Dropout dropout;
-  Linear linear2;
-  LayerNorm norm1, norm2;
-  Dropout dropout1, dropout2;
+  MultiheadAttention self_attn;  // within the sequence
+  Linear linear1;                // of the MLP, into its hidden layer
+  Dropout dropout;               // between the two of the MLP
+  Linear linear2;                // of the MLP, back to the width
+  LayerNorm norm1, norm2;        // of the branches, in their order
+  Dropout dropout1, dropout2;    // of what the branches give
 
  private:
   bool norm_first_, is_gelu_;
 };
 
+/// The same with attention to another sequence, the memory, in between.
+///   nn::TransformerDecoderLayer layer(16, 4, {.feedforward = 32, .batch_first = true});
+///   layer(randn({2, 5, 16}), randn({2, 7, 16})).shape();  // (2, 5, 16)
 class TransformerDecoderLayer : public Module {
  public:
   TransformerDecoderLayer(int64_t width, int64_t heads, const TransformerOptions& options = {});
@@ -109,18 +119,20 @@ class TransformerDecoderLayer : public Module {
         *this, [&] { return forward(x, memory, masks, memory_masks); }, x, memory);
   }
 
-  MultiheadAttention self_attn, multihead_attn;
-  Linear linear1;
-  Dropout dropout;
-  Linear linear2;
-  LayerNorm norm1, norm2, norm3;
-  Dropout dropout1, dropout2, dropout3;
+  MultiheadAttention self_attn, multihead_attn;  // within the sequence, and to the memory
+  Linear linear1;                                // of the MLP, into its hidden layer
+  Dropout dropout;                               // between the two of the MLP
+  Linear linear2;                                // of the MLP, back to the width
+  LayerNorm norm1, norm2, norm3;                 // of the branches, in their order
+  Dropout dropout1, dropout2, dropout3;          // of what the branches give
 
  private:
   bool norm_first_, is_gelu_;
 };
 
 /// Layers one behind the other, and a last norm if wanted. Each layer has initial values of its own.
+///   nn::TransformerEncoder encoder(2, 16, 4, {.feedforward = 32, .batch_first = true});
+///   encoder(randn({2, 5, 16})).shape();  // (2, 5, 16)
 class TransformerEncoder : public Module {
  public:
   TransformerEncoder(int64_t layers, int64_t width, int64_t heads, const TransformerOptions& options = {},
@@ -131,10 +143,13 @@ class TransformerEncoder : public Module {
         *this, [&] { return forward(x, masks); }, x);
   }
 
-  ModuleList<TransformerEncoderLayer> layers;
-  std::unique_ptr<LayerNorm> norm;
+  ModuleList<TransformerEncoderLayer> layers;  // the first is called first
+  std::unique_ptr<LayerNorm> norm;             // after the last layer; null without one
 };
 
+/// The same of TransformerDecoderLayers, all of which look at one memory.
+///   nn::TransformerDecoder decoder(2, 16, 4, {.feedforward = 32, .batch_first = true});
+///   decoder(randn({2, 5, 16}), randn({2, 7, 16})).shape();  // (2, 5, 16)
 class TransformerDecoder : public Module {
  public:
   TransformerDecoder(int64_t layers, int64_t width, int64_t heads, const TransformerOptions& options = {},
@@ -147,8 +162,8 @@ class TransformerDecoder : public Module {
         *this, [&] { return forward(x, memory, masks, memory_masks); }, x, memory);
   }
 
-  ModuleList<TransformerDecoderLayer> layers;
-  std::unique_ptr<LayerNorm> norm;
+  ModuleList<TransformerDecoderLayer> layers;  // the first is called first
+  std::unique_ptr<LayerNorm> norm;             // after the last layer; null without one
 };
 
 }  // namespace tenon::nn

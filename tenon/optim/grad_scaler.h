@@ -24,12 +24,14 @@
 
 namespace tenon::optim {
 
+/// How the factor moves.
 struct GradScalerOptions {
-  double initial = 65536;
-  double growth = 2, backoff = 0.5;
-  int64_t interval = 2000;  // good steps before it grows
+  double initial = 65536;            // the factor at first
+  double growth = 2, backoff = 0.5;  // times which it rises, and falls
+  int64_t interval = 2000;           // good steps before it grows
 };
 
+/// The factor, on the device.
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {}, Device device = {});
@@ -46,6 +48,7 @@ class GradScaler {
   /// Good steps since it changed; reads it from the device.
   int64_t good_steps() const { return good_steps_.item<int64_t>(); }
 
+  /// The factor and the good steps, and back.
   std::map<std::string, Tensor> state_dict() const { return {{"scale", factor_}, {"good_steps", good_steps_}}; }
   void load_state_dict(const std::map<std::string, Tensor>& state);
 

@@ -37,24 +37,24 @@ class GradScaler;
 
 /// Parameters with settings of their own; what is left out is the optimizer's.
 struct ParamGroup {
-  std::vector<Tensor> parameters;
-  std::optional<double> lr = {};
-  std::optional<double> weight_decay = {};
+  std::vector<Tensor> parameters;           // of this group
+  std::optional<double> lr = {};            // the optimizer's unless given
+  std::optional<double> weight_decay = {};  // the optimizer's unless given
 };
 
 /// A group of the parameters whose dotted names match a pattern, in which `*` stands for any letters and `?` for one.
 struct GroupRule {
-  std::string pattern;
-  std::optional<double> lr = {};
-  std::optional<double> weight_decay = {};
+  std::string pattern;                      // of dotted names
+  std::optional<double> lr = {};            // the optimizer's unless given
+  std::optional<double> weight_decay = {};  // the optimizer's unless given
 };
 /// A group for each rule, in their order, of the parameters that it is the first to match; the others are a group with
 /// the optimizer's settings. A rule that is the first for no parameter is refused.
 std::vector<ParamGroup> groups_by_name(const std::vector<std::pair<std::string, Tensor>>& parameters,
                                        const std::vector<GroupRule>& rules);
 /// The same for what Module::named_parameters() gives:
-///   optim::AdamW optimizer(optim::groups_by_name(net.named_parameters(),
-///                                                {{"*.bias", {}, 0}, {.pattern = "head.*", .lr = 1e-2}}));
+///   optim::AdamW adamw(optim::groups_by_name(net.named_parameters(), {{"bias", {}, 0}, {.pattern = "w*", .lr =
+///   1e-2}}));
 template <typename Named>
 std::vector<ParamGroup> groups_by_name(const std::vector<Named>& parameters, const std::vector<GroupRule>& rules) {
   std::vector<std::pair<std::string, Tensor>> named;
@@ -63,8 +63,12 @@ std::vector<ParamGroup> groups_by_name(const std::vector<Named>& parameters, con
 }
 
 /// Two groups: matrices and larger with weight decay, vectors (biases, norms) without.
+///   optim::AdamW adam(optim::decay_matrices_only(net.parameters()), {.weight_decay = 0.1});
 std::vector<ParamGroup> decay_matrices_only(const std::vector<Tensor>& parameters);
 
+/// What all update rules have: steps, gradients that are collected and clipped, rates, averages, states.
+///   optimizer.set_lr(0.01);
+///   optimizer.lr();  // 0.01
 class Optimizer {
  public:
   virtual ~Optimizer();
@@ -104,6 +108,7 @@ class Optimizer {
   virtual void set_momentum(double momentum);
   /// Whether it was set.
   bool momentum_varies() const { return *momentum_varies_; }
+  /// Whether a group has a learning rate of its own; its weight decay, and its parameters.
   bool has_own_lr(size_t group) const { return groups_.at(group).lr.has_value(); }
   double weight_decay(size_t group) const { return groups_.at(group).weight_decay; }
   const std::vector<Tensor>& parameters(size_t group) const { return given_.at(group).parameters; }
@@ -229,12 +234,19 @@ class Optimizer {
 
 /// Scales all gradients so that their norm together is at most `most`, and returns what it was. Optimizer's own method
 /// does the same in fewer kernels.
+///   net(ones({1, 3})).sum().backward();
+///   optim::clip_grad_norm_(net.parameters(), 1.0);
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double most);
 /// Cuts every element of all gradients to -most..most.
+///   net(ones({1, 3})).sum().backward();
+///   optim::clip_grad_value_(net.parameters(), 0.5);
 void clip_grad_value_(const std::vector<Tensor>& parameters, double most);
 /// The p-norm of all elements of several tensors together; p may be infinity.
+///   optim::total_norm({tensor({3.0}), tensor({4.0})});  // 5.0
 Tensor total_norm(const std::vector<Tensor>& tensors, double p = 2);
 /// Scales all gradients as if their norm together were `total`, so that it is at most `most`.
+///   net(ones({1, 3})).sum().backward();
+///   optim::clip_grads_with_norm_(net.parameters(), 1.0, scalar(2.0));
 void clip_grads_with_norm_(const std::vector<Tensor>& parameters, double most, const Tensor& total);
 
 }  // namespace tenon::optim

@@ -20,6 +20,8 @@
 namespace tenon {
 
 /// While alive, products and attention of this thread take their operands in `dtype`.
+///   Autocast lower(bfloat16);
+///   matmul(ones({2, 2}), ones({2, 2})).dtype() == bfloat16;  // true
 class Autocast {
  public:
   explicit Autocast(DType dtype = DType::bf16, bool enabled = true);
@@ -32,9 +34,12 @@ class Autocast {
 };
 
 /// The type that products take their operands in; none outside of any Autocast.
+///   autocast_dtype().has_value();  // false
 std::optional<DType> autocast_dtype();
 
 /// While alive, products of f32 that this thread records, and their gradients, may take their operands as tf32.
+///   AllowTf32 allowed;
+///   Tensor y = matmul(ones({2, 2}), ones({2, 2}));
 class AllowTf32 {
  public:
   explicit AllowTf32(bool allowed = true);
@@ -46,9 +51,11 @@ class AllowTf32 {
   std::optional<bool> before_;
 };
 /// What holds for all threads outside of any AllowTf32; they may not until this says so.
+///   set_tf32_allowed(false);
 void set_tf32_allowed(bool allowed);
 
 /// Whether they may now.
+///   tf32_allowed();  // false
 bool tf32_allowed();
 
 /// Whether Autocast converts such operands of products: f32 and 16-bit floats, never f64.

@@ -31,12 +31,16 @@
 
 namespace tenon {
 
+/// How a captured function is watched.
 struct CompileOptions {
   /// Compares every n-th replay with the function, 0: none. Left out: replays 1, 2, 4, 8, ... The environment variable
   /// TENON_VERIFY_CAPTURE has the last word; with 1 it also compares all results and states bit for bit.
   std::optional<size_t> verify_every = {};
 };
 
+/// A captured function of any number of tensors, for programs that do not know it when they are compiled.
+///   CompiledFunction twice([](std::span<const Tensor> in) { return std::vector{in[0] * 2}; });
+///   twice.call(std::vector{tensor({1, 2})})[0];  // [2 4]
 class CompiledFunction {
  public:
   using Function = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
@@ -61,12 +65,14 @@ class CompiledFunction {
 };
 
 /// A captured function with the arguments and the result of the original.
+///   Compiled<Tensor, 1> twice = compile([](const Tensor& v) { return v * 2; });
 template <typename Result, size_t kCount>
 class Compiled {
  public:
   explicit Compiled(CompiledFunction::Function function, const CompileOptions& options = {})
       : function_(std::move(function), options) {}
 
+  /// Calls the function, or replays what it did.
   template <typename... Arguments>
   requires(sizeof...(Arguments) == kCount && (std::is_convertible_v<const Arguments&, const Tensor&> && ...)) Result
   operator()(const Arguments&... arguments) {
@@ -113,6 +119,8 @@ constexpr size_t arity() {
 }  // namespace detail
 
 /// Captures a function of tensors that returns a tensor or a vector of tensors.
+///   auto twice = compile([](const Tensor& v) { return v * 2; });
+///   twice(tensor({1, 2}));  // [2 4]
 template <typename F>
 auto compile(F function, const CompileOptions& options = {}) {
   constexpr size_t kCount = detail::arity<F>();

@@ -7,16 +7,23 @@
 namespace tenon {
 
 /// A tensor of these bytes, which are copied.
+///   const std::vector<float> values = {1, 2};
+///   from_bytes(std::as_bytes(std::span(values)), {2}, float32);  // [1. 2.]
 Tensor from_bytes(std::span<const std::byte> bytes, const Dims& shape, const Options& options);
 
 /// A tensor over these bytes, which stay where they are (kept by owner) where the device reads host memory and they are
 /// aligned for it; else copied. In-place ops may write over them: the memory must be writable and no other tensor's.
+///   auto values = std::make_shared<std::vector<float>>(1024, 1.0f);
+///   Tensor y = from_host_memory(std::as_bytes(std::span(*values)), values, {32, 32}, float32);
 Tensor from_host_memory(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, const Dims& shape,
                         const Options& options);
 
 /// A tensor of these values in row-major order; dtype follows T unless the options say otherwise.
+///   from_vector(std::vector<int64_t>{1, 2, 3, 4}, {2, 2});  // [[1 2] [3 4]]
 template <typename T>
 Tensor from_vector(const std::vector<T>& values, const Dims& shape, const Options& options = {});
+/// The numbers of nested lists: reals become f32 and integers i64 unless the options say otherwise.
+///   tensor({{1.5, 2.0}, {3.0, 4.0}});  // [[1.5 2.] [3. 4.]]
 template <typename T>
 Tensor tensor(std::initializer_list<T> values, const Options& options = {});
 template <typename T>
@@ -33,28 +40,46 @@ Tensor tensor(std::initializer_list<std::initializer_list<Number>> rows, const O
 Tensor tensor(std::initializer_list<std::initializer_list<std::initializer_list<Number>>> planes,
               const Options& options = {});
 /// A single number of shape ().
+///   scalar(3);  // 3
 Tensor scalar(Number value, const Options& options = {});
 
+/// Filled with 0, or with 1.
+///   zeros({2, 2});  // [[0. 0.] [0. 0.]]
 Tensor zeros(const Dims& shape, const Options& options = {});
 Tensor ones(const Dims& shape, const Options& options = {});
 /// For code that fills it anyway; holds zeros, so that a program never depends on what was in memory.
+///   empty({2, 3}).shape();  // (2, 3)
 Tensor empty(const Dims& shape, const Options& options = {});
+/// One number everywhere.
+///   full({2}, 7);  // [7 7]
 Tensor full(const Dims& shape, Number value, const Options& options = {});
+/// In the shape of another tensor, with its dtype and device unless the options say otherwise.
+///   ones_like(tensor({5, 6}));  // [1 1]
 Tensor zeros_like(const Tensor& x, const Options& options = {});
 Tensor ones_like(const Tensor& x, const Options& options = {});
 Tensor empty_like(const Tensor& x, const Options& options = {});
 Tensor full_like(const Tensor& x, Number value, const Options& options = {});
+/// From start, 0 unless given, in steps to before end.
+///   arange(1, 10, 3);  // [1 4 7]
 Tensor arange(Number end, const Options& options = {});
 Tensor arange(Number start, Number end, Number step = 1, const Options& options = {});
+/// So many numbers at even distances, both ends among them.
+///   linspace(0, 1, 5);  // [0. 0.25 0.5 0.75 1.]
 Tensor linspace(double start, double end, int64_t steps, const Options& options = {});
 /// Powers of `radix` whose exponents are at even distances from start to end.
+///   logspace(0, 2, 3);  // [1. 10. 100.]
 Tensor logspace(double start, double end, int64_t steps, double radix = 10, const Options& options = {});
+/// 1 on the diagonal, 0 elsewhere; square unless there is a number of columns.
+///   eye(2);  // [[1. 0.] [0. 1.]]
 Tensor eye(int64_t rows, std::optional<int64_t> columns = {}, const Options& options = {});
 
 /// A stream of random numbers: the same seed gives the same numbers on every device.
+///   Generator generator(7);
+///   Tensor y = rand({2, 3}, {}, &generator);
 class Generator {
  public:
   explicit Generator(uint64_t seed = 0);
+  /// Begins the stream of a seed; the seed it has.
   void manual_seed(uint64_t seed);
   uint64_t seed() const;
   /// How far the stream has been drawn. With the seed it is all of the state: set() goes on from there.
@@ -70,17 +95,28 @@ class Generator {
 };
 
 /// The generator used when none is given.
+///   const uint64_t drawn = default_generator().position();
 Generator& default_generator();
 /// Seeds the default generator.
+///   manual_seed(42);
 void manual_seed(uint64_t seed);
 
+/// Numbers from 0 to below 1, all equally likely.
+///   rand({2, 3}).shape();  // (2, 3)
 Tensor rand(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);  // [0, 1)
 /// Mean 0, variance 1. Made with each device's own logarithm and cosine: the same seed gives the same numbers on every
 /// device to within 1e-6 (f32) or 4e-15 (f64), times the number where that is above 1.
+///   randn({2, 3}).shape();  // (2, 3)
 Tensor randn(const Dims& shape, const Options& options = {}, Generator* generator = nullptr);
+/// Whole numbers from low to below high, all equally likely.
+///   randint(5, 6, {3});  // [5 5 5]
 Tensor randint(int64_t low, int64_t high, const Dims& shape, const Options& options = {},
                Generator* generator = nullptr);
+/// The numbers from 0 to n - 1 in random order.
+///   randperm(5).sum();  // 10
 Tensor randperm(int64_t n, const Options& options = {}, Generator* generator = nullptr);
+/// As rand() and randn(), in the shape, the dtype and on the device of another tensor.
+///   rand_like(zeros({2, 3})).shape();  // (2, 3)
 Tensor rand_like(const Tensor& x, Generator* generator = nullptr);
 Tensor randn_like(const Tensor& x, Generator* generator = nullptr);
 // More draws, of tensors: bernoulli(), multinomial(), normal() of ops.h and the methods uniform_(), normal_(),

@@ -14,10 +14,13 @@ struct DLManagedTensorVersioned;  // the same since DLPack 1
 namespace tenon {
 
 /// Computes a tensor of the cpu and shows its memory. Fails for one that requires grad.
+///   DLManagedTensor* shown = to_dlpack(ones({2}, Device("cpu")));
+///   Tensor y = from_dlpack(shown);
 DLManagedTensor* to_dlpack(const Tensor& tensor);
 
 /// A tensor over memory of another library's, of which it lets go when it is gone itself, or when the call fails: where
 /// there is no such dtype, for strides that no view has, and for memory that may only be read.
+///   Tensor y = from_dlpack(to_dlpack(ones({2}, Device("cpu"))));
 Tensor from_dlpack(DLManagedTensor* managed);
 Tensor from_dlpack(DLManagedTensorVersioned* managed);
 

@@ -10,6 +10,8 @@
 
 namespace tenon {
 
+/// A number without a dtype of its own: true or false, an integer or a real.
+///   Number(2.5).is_real();  // true
 class Number {
  public:
   enum class Kind : uint8_t { boolean, integer, real };
@@ -22,6 +24,7 @@ class Number {
   Number(T value)
       : kind_(Kind::real), integer_(static_cast<int64_t>(0)), real_(static_cast<double>(value)) {}  // NOLINT
 
+  /// What it is, and its value as either type.
   Kind kind() const { return kind_; }
   bool is_real() const { return kind_ == Kind::real; }
   double as_double() const { return real_; }

@@ -6,6 +6,10 @@
 
 namespace tenon {
 
+/// Arithmetic, comparisons, logic and shifts, element by element and broadcast: each is the function of ops.h of that
+/// meaning. At least one side is a tensor.
+///   tensor({1, 2}) + 10;  // [11 12]
+///   tensor({1, 5}) > 2;  // [False True]
 Tensor operator+(const Operand& a, const Operand& b);
 Tensor operator-(const Operand& a, const Operand& b);
 Tensor operator*(const Operand& a, const Operand& b);

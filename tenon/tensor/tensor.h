@@ -36,12 +36,14 @@
 namespace tenon {
 
 // The dtypes under PyTorch's names.
+/// The dtypes under PyTorch's names.
 inline constexpr DType float32 = DType::f32, float16 = DType::f16, bfloat16 = DType::bf16, float64 = DType::f64;
 inline constexpr DType int32 = DType::i32, int64 = DType::i64, uint8 = DType::u8, boolean = DType::boolean;
 
 /// Where a tensor lives: "reference", ... Converts from a name.
+///   Tensor y = zeros({2}, Device("cpu"));
 struct Device {
-  ir::DeviceId id;
+  ir::DeviceId id;                                              // the device's number among all
   Device();                                                     // the default device
   Device(ir::DeviceId device) : id(device) {}                   // NOLINT: ids convert
   Device(std::string_view name);                                // NOLINT: names convert
@@ -52,13 +54,15 @@ struct Device {
 };
 
 /// The devices that are there, without those that are for tests alone.
+///   for (const Device& device : devices()) std::cout << device.name() << "\n";
 std::vector<Device> devices();
 
 /// Dtype, device and gradient flag of a new tensor; each may be left out.
+///   Tensor w = zeros({2, 3}, Options(float64, Device("cpu")));
 struct Options {
-  std::optional<DType> dtype;
-  Device device;
-  bool requires_grad = false;
+  std::optional<DType> dtype;  // float32 for reals unless given
+  Device device;               // the default device unless given
+  bool requires_grad = false;  // whether gradients are recorded for it
   Options() = default;
   Options(DType type) : dtype(type) {}  // NOLINT: a dtype is the usual option
   Options(DType type, Device where) : dtype(type), device(where) {}
@@ -66,6 +70,7 @@ struct Options {
 };
 
 /// The dims an op works on: one, several, or none, which means all of them. `sum(x, 1)`, `sum(x, {0, 2})`, `sum(x)`.
+///   sum(ones({2, 3, 4}), {0, 2}).shape();  // (3,)
 class Axes : public Dims {
  public:
   Axes() = default;
@@ -76,13 +81,16 @@ class Axes : public Dims {
 };
 
 /// start:stop:step as in Python; negative values count from the end, a negative step runs backwards.
+///   arange(10)[Slice(2, 8, 3)];  // [2 5]
 struct Slice {
-  std::optional<int64_t> start, stop;
-  int64_t step = 1;
+  std::optional<int64_t> start, stop;  // where it begins, and what it ends before
+  int64_t step = 1;                    // the distance between two
   Slice() = default;
   Slice(std::optional<int64_t> from, std::optional<int64_t> to, int64_t by = 1) : start(from), stop(to), step(by) {}
 };
+/// A new dim of size 1 in an index expression.
 struct NewAxis {};
+/// As many whole dims in an index expression as are left.
 struct Ellipsis {};
 
 class Tensor;
@@ -104,6 +112,9 @@ class Generator;
 class Operand;
 
 /// What register_hook() returns: removes the hook again.
+///   Tensor w = ones({2}).requires_grad_();
+///   HookHandle handle = w.register_hook([](const Tensor& gradient) { return gradient * 2; });
+///   handle.remove();
 class HookHandle {
  public:
   HookHandle() = default;
@@ -128,6 +139,7 @@ class Tensor {
   /// To a part that has no name of its own, `z[1] = x`, `z.slice(0, 2) = 0` or `z[mask] = 0`: writes into z.
   Tensor& operator=(const Operand& source) &&;
   // In place, as add_ and the others below; of a part without a name they write into what it is a part of.
+  /// In place: the tensor's memory is written, and views of it see that.
   Tensor& operator+=(const Operand& other) &;
   Tensor& operator-=(const Operand& other) &;
   Tensor& operator*=(const Operand& other) &;
@@ -141,13 +153,16 @@ class Tensor {
   Tensor& operator*=(const Operand& other) &&;
   Tensor& operator/=(const Operand& other) &&;
 
+  /// Whether there is a tensor.
   bool defined() const { return impl_ != nullptr; }
   /// The same for all handles on one tensor, and for no other that is alive.
   const void* identity() const { return impl_.get(); }
+  /// Its shape; the size of one dim, where negative dims count from the end; how many dims and elements there are.
   const Dims& shape() const;
   int64_t size(int64_t dim) const;
   int64_t dim() const { return static_cast<int64_t>(shape().size()); }
   int64_t numel() const;
+  /// What its elements are, where they lie, and how many bytes they take.
   DType dtype() const;
   Device device() const;
   int64_t nbytes() const;
@@ -160,8 +175,10 @@ class Tensor {
   bool is_contiguous() const;
 
   // Reading: computes what is needed, then copies to the host.
+  /// The only element of a tensor of one.
   template <typename T>
   T item() const;
+  /// All elements in row-major order, as another type or as bytes.
   template <typename T>
   std::vector<T> to_vector() const;
   std::vector<std::byte> to_bytes() const;
@@ -169,17 +186,24 @@ class Tensor {
   /// written or gone. Fails where the host cannot address the device's memory.
   template <typename T>
   const T* data_ptr() const;
+  /// The elements as numpy prints them.
   std::string to_string() const;
   /// Starts computing now; reading waits for it.
   Tensor eval() const;
+  /// Whether it has been computed.
   bool is_evaluated() const;
 
   // Autograd.
+  /// Whether gradients are recorded for it; switches that on or off.
   bool requires_grad() const;
   Tensor& requires_grad_(bool on = true);
+  /// Whether no op made it: backward() leaves a gradient here.
   bool is_leaf() const;
+  /// The gradient that backward() left; undefined where there is none.
   Tensor grad() const;
+  /// Puts another in its place.
   void set_grad(const Tensor& gradient);
+  /// Lets go of it.
   void zero_grad();
   /// Keeps the gradient of a tensor that is no leaf, too: grad() has it after backward().
   void retain_grad();
@@ -189,15 +213,18 @@ class Tensor {
   HookHandle register_hook(std::function<Tensor(const Tensor&)> f);
   /// Adds the gradient of this value (one number unless `gradient` is given) to every leaf below it.
   void backward(const Tensor& gradient = Tensor(), bool retain_graph = false, bool create_graph = false);
+  /// The same values without their history.
   Tensor detach() const;
   /// Replaces what the tensor holds, keeping its identity: handles, leaf and gradient flag stay (`p.data = x` in
   /// PyTorch). Memory is shared with `data`. A gradient of another type is dropped.
   void set_data(const Tensor& data);
 
   // Conversion.
+  /// In another dtype, on another device, or both; the tensor itself where it is so already.
   Tensor to(DType dtype) const;
   Tensor to(Device device) const;
   Tensor to(Device device, DType dtype) const;
+  /// A copy; the elements in row-major order, copied where they are not.
   Tensor clone() const;
   Tensor contiguous() const;
 
@@ -207,18 +234,20 @@ class Tensor {
   /// mask}). What tensors pick is a copy; assigning to it writes into this tensor all the same.
   Tensor index(std::initializer_list<IndexEntry> entries) const { return index(std::span(entries)); }
   Tensor index(std::span<const IndexEntry> entries) const;
+  /// A position, a slice, or what a tensor of positions or a mask picks, of the first dim.
   Tensor operator[](int64_t position) const { return select(0, position); }
   Tensor operator[](const Slice& slice) const { return this->slice(0, slice.start, slice.stop, slice.step); }
   Tensor operator[](const Tensor& positions_or_mask) const;
 
+  /// The negative, the logical opposite, and all bits inverted.
   Tensor operator-() const;
   Tensor operator!() const;
   Tensor operator~() const;
 
-  // Methods without a comment are the functions of ops.h of the same name; one whose name ends with an underscore changes
-  // this tensor: later readers of it and of every view of it see the new value.
+  // Methods without a comment are the functions of ops.h of the same name; one whose name ends with an underscore
+  // changes this tensor: later readers of it and of every view of it see the new value.
 
-  // ---- begin of the methods of functions.def, written by scripts/make_functions.py; do not edit -------------------------
+  // ---- begin of the methods of functions.def, written by scripts/make_functions.py; do not edit
   // Arithmetic
   Tensor add(const Operand& other, Number alpha = 1) const;
   Tensor& add_(const Operand& other, Number alpha = 1);
@@ -668,6 +697,7 @@ class Tensor {
 
   /// Takes over the values of another tensor, of any dtype and device.
   Tensor& copy_(const Operand& source);
+  /// Writes one number, or 0, everywhere.
   Tensor& fill_(Number value);
   Tensor& zero_();
   /// x.index(entries) = source; with `accumulate` the source is added, as often as a position is named. Without, the
@@ -688,6 +718,8 @@ class Tensor {
 };
 
 /// A tensor or a number: what binary ops take on either side.
+///   const auto twice = [](const Operand& value) { return value * 2; };
+///   twice(tensor({1, 2}));  // [2 4]
 class Operand {
  public:
   Operand(const Tensor& tensor) : tensor_(tensor), is_tensor_(true) {}  // NOLINT: both convert
@@ -695,6 +727,7 @@ class Operand {
   requires std::is_arithmetic_v<T> Operand(T number) : number_(number) {}  // NOLINT
   Operand(Number number) : number_(number) {}                              // NOLINT
 
+  /// Whether it is a tensor, and that, or else the number.
   bool is_tensor() const { return is_tensor_; }
   const Tensor& tensor() const { return tensor_; }
   const Number& number() const { return number_; }
@@ -705,6 +738,8 @@ class Operand {
   bool is_tensor_ = false;
 };
 
+/// Writes what print() shows in Python; a tensor is computed first.
+///   std::cout << tensor({1, 2}) << "\n";
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 std::ostream& operator<<(std::ostream& out, DType dtype);
 namespace base {  // where Dims lies
@@ -712,13 +747,18 @@ std::ostream& operator<<(std::ostream& out, const Dims& sizes);
 }
 
 /// Starts computing all of these in one plan; reading them waits for it.
+///   Tensor a = x * 2, b = x + 1;
+///   eval({a, b});
 void eval(std::span<const Tensor> tensors);
 void eval(std::initializer_list<Tensor> tensors);
 /// Computes all of these and returns when they are there; throws what went wrong with them.
+///   Tensor a = x * 2;
+///   wait({a});
 void wait(std::span<const Tensor> tensors);
 void wait(std::initializer_list<Tensor> tensors);
 /// Returns when everything that was started on a device, or on all, has run; throws what went wrong there and nobody
 /// has been told yet.
+///   synchronize();
 void synchronize(Device device);
 void synchronize();
 

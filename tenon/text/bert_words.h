@@ -9,11 +9,12 @@
 namespace tenon::text {
 
 /// How a text is spelled before it is cut: Hugging Face's BertNormalizer.
+///   text::WordPieceOptions options = {.spelling = {.strip_accents = false, .lower_case = false}};
 struct BertSpelling {
   bool clean_text = true;        // without control characters; every white space is a blank
   bool space_ideographs = true;  // a word of its own for each ideograph
-  bool strip_accents = true;
-  bool lower_case = true;
+  bool strip_accents = true;     // letters without their accents
+  bool lower_case = true;        // no capitals
   bool operator==(const BertSpelling&) const = default;
 };
 

@@ -11,6 +11,11 @@
 
 namespace tenon::text {
 
+/// A byte-level BPE tokenizer.
+///   text::BpeTrainer trainer({.vocabulary = 260});
+///   trainer.add("low lower lowest");
+///   text::Bpe tokenizer(trainer.train());
+///   tokenizer.decode(tokenizer.encode("lower"));  // lower
 class Bpe : public Tokenizer {
  public:
   explicit Bpe(BpeModel model);
@@ -27,6 +32,7 @@ class Bpe : public Tokenizer {
   std::string_view kind() const override { return "bpe"; }
   std::string json() const override;
 
+  /// What it was made of.
   const BpeModel& model() const;
 
  private:

@@ -13,16 +13,18 @@ namespace tenon::text {
 
 class JsonView;
 
+/// Two tokens that become one.
 struct BpeMerge {
-  int32_t left = 0, right = 0, result = 0;
+  int32_t left = 0, right = 0, result = 0;  // before, behind it, and what they become
 };
 
+/// A vocabulary and its merges.
 struct BpeModel {
   std::vector<std::string> tokens;      // the bytes of each token
   std::array<int32_t, 256> byte_ids{};  // the token of each single byte
   std::vector<BpeMerge> merges;         // the first is done first
-  std::vector<SpecialToken> specials;
-  bool add_prefix_space = false;  // a text that does not start with a blank is given one
+  std::vector<SpecialToken> specials;   // those that stand for names
+  bool add_prefix_space = false;        // a text that does not start with a blank is given one
 };
 
 /// vocab.json and merges.txt, or GPT-2's own encoder.json and vocab.bpe, which differ in their names only. Tokens that
@@ -37,6 +39,10 @@ BpeModel parse_hugging_face_bpe(const JsonView& root);
 std::string hugging_face_json(const BpeModel& model);
 
 /// Adds special tokens behind the last token; fails where a name is empty, taken or no UTF-8.
+///   text::BpeTrainer trainer({.vocabulary = 260});
+///   text::BpeModel model = trainer.train();
+///   const std::vector<std::string> names = {"<|user|>"};
+///   text::add_specials(model, names);
 void add_specials(BpeModel& model, std::span<const std::string> names);
 
 }  // namespace tenon::text

@@ -18,12 +18,14 @@
 
 namespace tenon::text {
 
+/// How large a vocabulary gets.
 struct BpeOptions {
   int64_t vocabulary = 16000;  // tokens in all: 256 bytes, those made by merging, and the special ones
   int64_t min_count = 2;       // pairs that occur less often are not merged, so that the vocabulary may stay smaller
   std::vector<std::string> special_tokens = {std::string(kEndOfText)};  // the last tokens; in texts they separate
 };
 
+/// Learns a vocabulary and its merges from texts.
 class BpeTrainer {
  public:
   explicit BpeTrainer(BpeOptions options = {});

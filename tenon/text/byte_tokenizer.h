@@ -9,6 +9,8 @@ namespace tenon::text {
 
 class JsonView;
 
+/// A tokenizer of bytes.
+///   text::ByteTokenizer().encode("Hi")[0];  // 72
 class ByteTokenizer : public Tokenizer {
  public:
   /// Tokens 0 to 255 are the bytes; 256 is <|endoftext|> if there is one.

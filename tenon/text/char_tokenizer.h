@@ -19,15 +19,17 @@ namespace tenon::text {
 
 class JsonView;
 
+/// The characters of a vocabulary.
 struct CharModel {
-  std::vector<uint32_t> characters;  // code points, ascending
-  std::vector<uint8_t> bytes;        // that stand alone, ascending
-  bool has_unknown = false, has_end_of_text = false;
+  std::vector<uint32_t> characters;                   // code points, ascending
+  std::vector<uint8_t> bytes;                         // that stand alone, ascending
+  bool has_unknown = false, has_end_of_text = false;  // whether <unk> and <|endoftext|> are tokens
 };
 
 /// Collects the characters of texts. A text must not be cut inside of a character.
 class CharCounter {
  public:
+  /// Takes the characters of a text; makes the vocabulary.
   void add(std::string_view text);
   CharModel model(bool has_unknown = false, bool has_end_of_text = false) const;
 
@@ -36,6 +38,7 @@ class CharCounter {
   std::set<uint8_t> bytes_;
 };
 
+/// A tokenizer of characters.
 class CharTokenizer : public Tokenizer {
  public:
   explicit CharTokenizer(CharModel model);

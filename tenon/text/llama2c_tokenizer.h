@@ -16,6 +16,8 @@ namespace tenon::text {
 
 class JsonView;
 
+/// A tokenizer of llama2.c, which text::load_tokenizer() reads.
+///   std::unique_ptr<text::Tokenizer> tokenizer = text::load_tokenizer("tok512.bin");
 class Llama2cBpe : public Tokenizer {
  public:
   explicit Llama2cBpe(const io::Input& input);  // a file such as tok512.bin

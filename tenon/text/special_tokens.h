@@ -13,11 +13,13 @@
 
 namespace tenon::text {
 
+/// What separates documents, where nothing else is said.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
+/// A token that stands for a name.
 struct SpecialToken {
-  std::string name;
-  int32_t id = 0;
+  std::string name;  // as texts have it
+  int32_t id = 0;    // its number
   /// What Hugging Face calls special: left out of a text that is decoded for reading. Others are just never split.
   bool is_control = true;
 };

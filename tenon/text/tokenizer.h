@@ -27,6 +27,9 @@ namespace tenon::text {
 /// Whether the names of special tokens in a text, such as <|endoftext|>, are those tokens or just text.
 enum class Special { kAsText, kAllowed };
 
+/// Text to tokens and back: the base of all tokenizers.
+///   std::unique_ptr<text::Tokenizer> tokenizer = std::make_unique<text::ByteTokenizer>();
+///   tokenizer->decode(tokenizer->encode("Hello"));  // Hello
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -49,6 +52,7 @@ class Tokenizer {
   /// The tokenizer as the text of a tokenizer.json.
   virtual std::string json() const = 0;
 
+  /// The tokens of a text.
   std::vector<int32_t> encode(std::string_view text, Special special = Special::kAsText) const;
   /// Writes the tokenizer so that load_tokenizer reads the same one: a file tokenizer.json in the folder, which is made
   /// if need be. The file is there whole or not at all.
@@ -58,6 +62,7 @@ class Tokenizer {
 };
 
 /// The same tokens as encode, found by all threads (base::num_threads) where the text is long enough.
+///   text::encode_parallel(text::ByteTokenizer(), "Hi").size();  // 2
 std::vector<int32_t> encode_parallel(const Tokenizer& tokenizer, std::string_view text,
                                      Special special = Special::kAsText);
 

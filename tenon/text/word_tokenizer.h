@@ -20,12 +20,14 @@ namespace tenon::text {
 
 class JsonView;
 
+/// How large a vocabulary gets.
 struct WordOptions {
-  int64_t vocabulary = 0;  // at most so many tokens, <unk> and <|endoftext|> among them; 0: no limit
-  int64_t min_count = 1;   // words that occur less often are unknown
-  bool has_end_of_text = false;
+  int64_t vocabulary = 0;        // at most so many tokens, <unk> and <|endoftext|> among them; 0: no limit
+  int64_t min_count = 1;         // words that occur less often are unknown
+  bool has_end_of_text = false;  // <|endoftext|> is a token
 };
 
+/// The words of a vocabulary.
 struct WordModel {
   std::vector<std::string> words;  // tokens 1 and up; 0 is <unk>
   bool has_end_of_text = false;    // the last token
@@ -34,6 +36,7 @@ struct WordModel {
 /// Counts the words of texts.
 class WordCounter {
  public:
+  /// Counts the words of a text.
   void add(std::string_view text);
   /// The most frequent words, those that come first as bytes before others of the same count.
   WordModel model(const WordOptions& options = {}) const;
@@ -42,9 +45,12 @@ class WordCounter {
   WordCounts counts_;
 };
 
+/// A tokenizer of whole words.
 class WordTokenizer : public Tokenizer {
  public:
+  /// The token of words that are not in the vocabulary, and its name.
   static constexpr int32_t kUnknown = 0;
+  /// The name of that token.
   static constexpr std::string_view kUnknownName = "<unk>";
 
   explicit WordTokenizer(WordModel model);

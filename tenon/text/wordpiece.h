@@ -18,9 +18,14 @@ namespace tenon::text {
 
 /// What BERT reads: tokens with [CLS] before and [SEP] after, and for each which of two texts it belongs to.
 struct BertInput {
-  std::vector<int32_t> ids, types;
+  std::vector<int32_t> ids, types;  // the tokens, and 0 or 1 for each
 };
 
+/// A WordPiece tokenizer.
+///   text::WordPieceCounter counter({.vocabulary = 40});
+///   counter.add("hello world hello");
+///   text::WordPiece tokenizer(counter.model());
+///   tokenizer.decode(tokenizer.encode("Hello world"));  // hello world
 class WordPiece : public Tokenizer {
  public:
   explicit WordPiece(WordPieceModel model);
@@ -45,6 +50,7 @@ class WordPiece : public Tokenizer {
   BertInput encode_for_bert(std::string_view text, std::optional<std::string_view> second = std::nullopt,
                             int64_t longest = 512) const;
 
+  /// What it was made of.
   const WordPieceModel& model() const { return model_; }
 
  private:
@@ -60,16 +66,21 @@ class WordPiece : public Tokenizer {
   std::optional<int32_t> first_, last_;
 };
 
+/// How large a vocabulary gets, and how texts are spelled.
 struct WordPieceOptions {
-  int64_t vocabulary = 8000;  // at most so many tokens, the special ones among them
-  int64_t min_count = 2;      // words that occur less often are pieced together from letters
-  BertSpelling spelling = {};
+  int64_t vocabulary = 8000;   // at most so many tokens, the special ones among them
+  int64_t min_count = 2;       // words that occur less often are pieced together from letters
+  BertSpelling spelling = {};  // before words are counted
 };
 
 /// Makes a vocabulary of texts: [PAD] [UNK] [CLS] [SEP] [MASK], all letters, and the most frequent words.
+///   text::WordPieceCounter counter({.vocabulary = 40});
+///   counter.add("hello world");
+///   counter.model().prefix;  // ##
 class WordPieceCounter {
  public:
   explicit WordPieceCounter(const WordPieceOptions& options = {}) : options_(options), words_(options.spelling) {}
+  /// Counts the words of a text; makes the vocabulary.
   void add(std::string_view text);
   WordPieceModel model() const;
 

@@ -15,14 +15,15 @@ namespace tenon::text {
 
 class JsonView;
 
+/// A vocabulary, and how texts are cut by it.
 struct WordPieceModel {
-  std::vector<std::string> tokens;
+  std::vector<std::string> tokens;     // by number
   std::vector<SpecialToken> specials;  // [CLS], [SEP] and their like
   int32_t unknown = 0;                 // the token of words that cannot be pieced together
   std::string prefix = "##";           // of the pieces inside of a word
   int64_t longest_word = 100;          // in characters; a longer one is unknown
-  BertSpelling spelling;
-  bool cleans_up = true;  // decoding leaves out the blank before a full stop and its like
+  BertSpelling spelling;               // of texts, before they are cut
+  bool cleans_up = true;               // decoding leaves out the blank before a full stop and its like
 };
 
 /// A list of tokens, one a line, numbered from 0: BERT's vocab.txt or a list of words. A list that has no token for the
@@ -36,6 +37,9 @@ WordPieceModel parse_hugging_face_wordpiece(const JsonView& root);
 
 /// Writes vocab.txt, one token a line, and tokenizer_config.json, by which transformers reads it: the same tokenizer as
 /// that of hugging_face_json for programs that know no tokenizer.json.
+///   text::WordPieceCounter counter({.vocabulary = 40});
+///   counter.add("hello world");
+///   text::save_vocabulary_lines(counter.model(), ".");
 void save_vocabulary_lines(const WordPieceModel& model, const std::filesystem::path& folder);
 
 /// The model as a tokenizer.json that this room and Hugging Face read.

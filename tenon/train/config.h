@@ -19,6 +19,9 @@
 
 namespace tenon::train {
 
+/// model.*: what is trained.
+///   train::ModelConfig model{.architecture = "llama", .width = 96};
+///   model.hidden_width();  // 256
 struct ModelConfig {
   std::string architecture = "gpt2";
   int64_t layers = 4;
@@ -45,6 +48,7 @@ struct ModelConfig {
   int64_t padded(int64_t tokens) const;
 };
 
+/// data.*: on what.
 struct DataConfig {
   std::string train = "stories";
   std::string validation;
@@ -65,12 +69,14 @@ struct DataConfig {
   bool flip = false;
 };
 
+/// tokenizer.*: how texts become tokens.
 struct TokenizerConfig {
   std::string kind = "bpe";
   std::string path;
   int64_t vocabulary = 1024;
 };
 
+/// training.*: how.
 struct TrainingConfig {
   int64_t steps = 1000;
   int64_t batch_size = 16;  // sequences or images of one step, all micro-batches together
@@ -95,6 +101,7 @@ struct TrainingConfig {
   bool capture = true;
 };
 
+/// optimizer.*: the update rule.
 struct OptimizerConfig {
   std::string kind = "adamw";
   double lr = 1e-3;
@@ -109,6 +116,7 @@ struct OptimizerConfig {
   double average = 0;
 };
 
+/// schedule.*: the learning rate over the steps.
 struct ScheduleConfig {
   std::string kind = "cosine";
   int64_t warmup_steps = 0;
@@ -121,6 +129,7 @@ struct ScheduleConfig {
   int64_t patience = 10;
 };
 
+/// checkpoint.*: which are written and kept.
 struct CheckpointConfig {
   int64_t every = 500;  // 0: none between start and end
   int64_t keep_last = 3;
@@ -128,6 +137,7 @@ struct CheckpointConfig {
   bool at_end = true;
 };
 
+/// sample.*: what is generated during the run.
 struct SampleConfig {
   int64_t every = 0;  // 0: never
   std::string prompt;
@@ -144,23 +154,28 @@ struct SampleConfig {
 /// What TENON_DEVICE says, or cpu.
 std::string default_device_name();
 
+/// device.*: where it runs.
 struct DeviceConfig {
   std::string name = default_device_name();
   int64_t threads = 0;       // 0: all
   int64_t memory_limit = 0;  // MiB; 0: all there is
 };
 
+/// A run.
+///   train::Config config = train::load_config("demo");
+///   train::set(config, "training.steps=20");
+///   config.training.steps;  // 20
 struct Config {
   std::string description;
-  ModelConfig model;
-  DataConfig data;
-  TokenizerConfig tokenizer;
-  TrainingConfig training;
-  OptimizerConfig optimizer;
-  ScheduleConfig schedule;
-  CheckpointConfig checkpoint;
-  SampleConfig sample;
-  DeviceConfig device;
+  ModelConfig model;            // the keys model.*
+  DataConfig data;              // the keys data.*
+  TokenizerConfig tokenizer;    // the keys tokenizer.*
+  TrainingConfig training;      // the keys training.*
+  OptimizerConfig optimizer;    // the keys optimizer.*
+  ScheduleConfig schedule;      // the keys schedule.*
+  CheckpointConfig checkpoint;  // the keys checkpoint.*
+  SampleConfig sample;          // the keys sample.*
+  DeviceConfig device;          // the keys device.*
 
   /// Whether a language model is trained, on tokens.
   bool is_language() const;
@@ -185,26 +200,41 @@ struct Config {
 /// Reads a JSON object over the defaults. `name` is what messages call it. Keys that are unknown, given twice, of
 /// another type or out of range are refused with one line; how keys fit together is left to validate(), because --set
 /// may follow.
+///   train::parse_config("{\"training\": {\"steps\": 20}}", "mine").training.steps;  // 20
 Config parse_config(std::string_view json, std::string_view name);
 /// parse_config of a file, or of a preset when there is one of that name.
+///   train::Config config = train::load_config("shakespeare_char");
 Config load_config(const std::string& path_or_preset);
 
 /// Changes one key: "training.batch_size=16", "training.lora_targets=c_attn,c_proj".
+///   train::Config config;
+///   train::set(config, "optimizer.lr=0.01");
+///   config.optimizer.lr;  // 0.01
 void set(Config& config, std::string_view assignment);
 /// Changes several keys. What the config had set, and what acts no more because of them, goes back to its default: who
 /// chooses another tokenizer for a preset need not know which keys of the preset belong to its own. What was asked for
 /// here stays, so that validate() refuses it where it would do nothing.
+///   train::Config config;
+///   train::set_all(config, std::vector<std::string>{"model.layers=2", "model.heads=2"});
+///   config.model.layers;  // 2
 void set_all(Config& config, std::span<const std::string> assignments);
+/// A key whose values differ.
 struct Difference {
-  std::string path, before, after;
+  std::string path, before, after;  // the key, its value before and after
 };
 /// Changes what the config had set, and was not asked for, where it leaves no room for what was: a warm-up that is
 /// longer than the run becomes as much shorter as the run does. Says what it changed.
+///   train::Config config = train::load_config("demo"), before = config;
+///   const std::vector<std::string> assignments = {"training.steps=20"};
+///   train::set_all(config, assignments);
+///   train::make_fit(config, before, assignments);
 std::vector<Difference> make_fit(Config& config, const Config& before, std::span<const std::string> assignments);
 /// One key's value, as set() reads it.
+///   train::get(train::Config(), "model.layers");  // 4
 std::string get(const Config& config, std::string_view path);
 
 /// Fails with one line unless the keys fit together and every key that differs from its default acts.
+///   train::validate(train::load_config("demo"));
 void validate(const Config& config, std::string_view name = "config");
 
 /// Takes the sizes of a model that was read from model.init_from. A size that was asked for and is not the model's is
@@ -212,20 +242,27 @@ void validate(const Config& config, std::string_view name = "config");
 void take_model(Config& config, const ModelConfig& found);
 
 /// All keys with their values, in the order of the table; parse_config reads the same Config from it.
+///   const std::string json = train::to_json(train::Config());
 std::string to_json(const Config& config);
 
 /// The keys whose values differ, in the order of the table.
+///   train::Config changed;
+///   changed.model.layers = 2;
+///   train::differences(train::Config(), changed)[0].path;  // model.layers
 std::vector<Difference> differences(const Config& before, const Config& after);
 
 /// The schema (draft 2020-12) that editors check and complete config files by.
+///   const std::string schema = train::json_schema();
 std::string json_schema();
 /// docs/config.md.
 std::string config_markdown();
 
 /// The files of configs/, which are part of the library.
 struct Preset {
-  std::string_view name, json;
+  std::string_view name, json;  // by which it is found, and its text
 };
+/// All of them.
+///   for (const train::Preset& preset : train::presets()) std::cout << preset.name << "\n";
 std::span<const Preset> presets();
 
 }  // namespace tenon::train

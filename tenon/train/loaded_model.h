@@ -16,17 +16,19 @@
 
 namespace tenon::train {
 
+/// A model and its tokenizer.
 struct LoadedModel {
   std::unique_ptr<models::CausalLm> model;           // without dropout: in the mode of evaluation
   std::shared_ptr<const text::Tokenizer> tokenizer;  // null where there is none and none is needed
   std::string description;                           // one line: what it is and where it came from
 };
 
+/// What load_model() adds to the model.
 struct LoadOptions {
   std::filesystem::path tokenizer;  // empty: the one that lies with the model
   std::filesystem::path lora;       // an adapter to merge in; empty: none
-  Device device = {};
-  bool needs_tokenizer = true;
+  Device device = {};               // of the parameters
+  bool needs_tokenizer = true;      // a model without a tokenizer is refused
 };
 
 /// Reads a Hugging Face folder, a folder of `tenon train` (its best checkpoint, or else the newest that is good), one

@@ -25,6 +25,8 @@ enum class Start {
 };
 
 /// Every failure is one line that starts with `[run] path`.
+///   train::RunFolder run = train::RunFolder::open("mine", train::Start::fresh);
+///   run.keep();
 class RunFolder {
  public:
   /// Makes the folder where it is missing and locks it until this object goes; a process that died holds no lock. What
@@ -40,11 +42,13 @@ class RunFolder {
   void abandon();
   /// The same where the process ends meanwhile: a library may call exit where it cannot go on. One folder at a time.
   void abandon_at_exit();
+  /// The run has begun: nothing is taken away any more.
   void keep();
 
   /// Whether a run was here before.
   bool resumes() const { return resumes_; }
 
+  /// Where the run lies, and everything in it.
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path config() const { return path_ / "config.json"; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
@@ -65,6 +69,7 @@ class RunFolder {
 
 /// Whether a folder is a run's: it has the .lock of one, or a config and a checkpoint of ours. Fails where its
 /// checkpoints cannot be listed.
+///   train::is_run("nothing_there");  // false
 bool is_run(const std::filesystem::path& folder);
 /// The run that a path is or that it is a part of, whether the part is there yet or not. What is only kept in the
 /// folder of a run is not.

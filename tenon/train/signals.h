@@ -8,8 +8,8 @@ namespace tenon::train {
 /// Catches SIGINT, SIGTERM and SIGHUP while alive; at most one may be alive. A signal that is ignored stays ignored, as
 /// a shell arranges it for programs in the background, and nohup for SIGHUP.
 ///
-///   StopRequest stop;
-///   while (step < steps && !stop.requested()) ...
+///   train::StopRequest stop;
+///   for (int64_t step = 0; step < 10 && !stop.requested(); ++step) net(ones({1, 3}));
 class StopRequest {
  public:
   StopRequest();
@@ -17,6 +17,7 @@ class StopRequest {
   StopRequest(const StopRequest&) = delete;
   StopRequest& operator=(const StopRequest&) = delete;
 
+  /// Whether a signal has asked.
   bool requested() const { return signal() != 0; }
   /// The signal that asked, 0 while none has.
   int signal() const;

@@ -1,8 +1,8 @@
 // Task: what a run trains, on which data, and how well it does. All else of a run is the same whatever the task: steps,
 // learning rates, checkpoints, resuming, metrics, TensorBoard, report.
 //
-// Language models and classifiers of texts and images are tasks of the library, which a config chooses by model.architecture. A
-// program has its own with model.architecture "custom":
+// Language models and classifiers of texts and images are tasks of the library, which a config chooses by
+// model.architecture. A program has its own with model.architecture "custom":
 //
 //   train::Config config;
 //   config.model.architecture = "custom";
@@ -32,17 +32,19 @@ struct Config;
 
 /// What an evaluation found: means over `items` tokens, images or whatever the task counts.
 struct Evaluated {
-  double loss = 0;
-  int64_t items = 0;
-  watch::NamedNumbers metrics = {};  // beside the loss: {{"accuracy", 0.99}}; a name is a word of small letters and digits
+  double loss = 0;    // mean over the items
+  int64_t items = 0;  // that were looked at
+  watch::NamedNumbers metrics =
+      {};  // beside the loss: {{"accuracy", 0.99}}; a name is a word of small letters and digits
 };
 
 /// What the model can do by now, for a person to look at.
 struct TaskSample {
-  std::string text;
+  std::string text;     // what it wrote
   Tensor picture = {};  // as data::save_image takes it; undefined: none
 };
 
+/// What a run says of a task's data.
 struct TaskFacts {
   std::string data;              // one line: what there is to train on and to validate on
   std::string fingerprint = {};  // of the data: a run goes on with those it began with; empty: not looked at
@@ -50,6 +52,16 @@ struct TaskFacts {
   int64_t items = 0;             // so many of them are there to train on
 };
 
+/// What a run trains: the base of tasks of one's own.
+///   struct Line : train::Task {
+///     train::TaskFacts facts() const override { return {.data = "points of a line", .items = 100}; }
+///     nn::Module& model() override { return net; }
+///     std::vector<Tensor> next_batch() override { return {rand({16, 1})}; }
+///     std::string position() const override { return "{}"; }
+///     void go_to(const std::string&) override {}
+///     Tensor loss(std::span<const Tensor> batch) override { return nn::mse_loss(net(batch[0]), 3 * batch[0] + 1); }
+///     nn::Linear net{1, 1};
+///   };
 class Task {
  public:
   Task() = default;
@@ -57,6 +69,7 @@ class Task {
   Task& operator=(const Task&) = delete;
   virtual ~Task() = default;
 
+  /// What there is to train on.
   virtual TaskFacts facts() const = 0;
   /// The network: its parameters are trained, and its parameters and buffers go into checkpoints.
   virtual nn::Module& model() = 0;

@@ -17,6 +17,7 @@
 
 namespace tenon::train {
 
+/// Where a run lies, and what is told of it.
 struct TrainOptions {
   std::filesystem::path folder;  // of the run
   /// Goes on with the newest good checkpoint of the folder. The config may differ in how long and how closely it is
@@ -29,19 +30,21 @@ struct TrainOptions {
   MakeTask task = {};                                              // where model.architecture is custom
 };
 
+/// What a run came to.
 struct TrainResult {
-  int64_t step = 0;
-  double loss = 0;
-  std::optional<double> validation_loss = {}, best_validation_loss = {};
-  watch::NamedNumbers validation_metrics = {};  // of the last evaluation, beside its loss
-  double seconds = 0;                           // all of it
-  double step_seconds = 0;                      // of the steps: without evaluations, samples and checkpoints
-  double items_per_second = 0;                  // of the steps
-  std::string unit;                             // what the items are: "tokens", "images"
-  bool stopped = false;                         // by a signal or stop_after, before the last step
-  std::filesystem::path model;                  // the folder of what was trained; empty where the run stopped early
-  std::filesystem::path report;                 // the page of the run
-  std::string last_sample;
+  int64_t step = 0;  // the last one
+  double loss = 0;   // of the last step
+  std::optional<double> validation_loss = {},
+                        best_validation_loss = {};  // of the last evaluation, and the least of all
+  watch::NamedNumbers validation_metrics = {};      // of the last evaluation, beside its loss
+  double seconds = 0;                               // all of it
+  double step_seconds = 0;                          // of the steps: without evaluations, samples and checkpoints
+  double items_per_second = 0;                      // of the steps
+  std::string unit;                                 // what the items are: "tokens", "images"
+  bool stopped = false;                             // by a signal or stop_after, before the last step
+  std::filesystem::path model;                      // the folder of what was trained; empty where the run stopped early
+  std::filesystem::path report;                     // the page of the run
+  std::string last_sample;                          // the text of the last sample
 };
 
 /// Fails with one line where the run cannot start or go on. Ctrl-C ends the run after its step, with a checkpoint; a
@@ -49,6 +52,7 @@ struct TrainResult {
 TrainResult train(const Config& config, const TrainOptions& options);
 
 /// The config of a run's folder; fails with one line where it holds none.
+///   train::Config config = train::run_config("runs/demo");
 Config run_config(const std::filesystem::path& folder);
 
 }  // namespace tenon::train

@@ -21,21 +21,24 @@ namespace tenon::watch {
 using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
 /// One step of training.
+///   watch::StepMetrics metrics{.step = 1, .loss = 2.5, .lr = 1e-3};
 struct StepMetrics {
-  int64_t step = 0;  // the first is 1
-  double loss = std::numeric_limits<double>::quiet_NaN();
-  double lr = 0, gradient_norm = 0, items_per_second = 0;
-  int64_t items = 0;   // tokens or whatever the unit is, since the beginning of the run
-  double seconds = 0;  // the same, of training
-  int64_t resident_bytes = 0;
-  std::optional<double> validation_loss{};
-  NamedNumbers validation_metrics{};  // beside the loss
-  std::optional<double> loss_scale{};
-  bool resumed = false;         // the run was taken up again with this step; MetricsLog sets it
-  std::string unit = "tokens";  // what the items are; a line calls them so
+  int64_t step = 0;                                        // the first is 1
+  double loss = std::numeric_limits<double>::quiet_NaN();  // of the step
+  double lr = 0, gradient_norm = 0, items_per_second = 0;  // learning rate, norm of all gradients, items of a second
+  int64_t items = 0;                        // tokens or whatever the unit is, since the beginning of the run
+  double seconds = 0;                       // the same, of training
+  int64_t resident_bytes = 0;               // memory of the process
+  std::optional<double> validation_loss{};  // where the step was followed by an evaluation
+  NamedNumbers validation_metrics{};        // beside the loss
+  std::optional<double> loss_scale{};       // of f16
+  bool resumed = false;                     // the run was taken up again with this step; MetricsLog sets it
+  std::string unit = "tokens";              // what the items are; a line calls them so
 };
 
 /// metrics.jsonl while it is written. Every failure is one line that starts with `[metrics] path`.
+///   watch::MetricsLog log = watch::MetricsLog::open("metrics.log");
+///   log.write({.step = 1, .loss = 2.5});
 class MetricsLog {
  public:
   /// Goes on with the file after `last_step`, the checkpoint's: later lines are cut off, as is a torn last one. A new
@@ -64,6 +67,7 @@ class MetricsLog {
 std::string metrics_line(const StepMetrics& metrics);
 
 /// All steps of a file; fails with one line where it cannot be read or where a line other than the last is damaged.
+///   const std::vector<watch::StepMetrics> steps = watch::read_metrics("runs/demo/metrics.jsonl");
 std::vector<StepMetrics> read_metrics(const std::filesystem::path& path);
 /// The same of bytes, for read_metrics and for fuzzing.
 std::vector<StepMetrics> parse_metrics(const io::Input& input);

@@ -16,8 +16,8 @@ namespace tenon::watch {
 
 /// What one line is made from.
 struct ProgressState {
-  StepMetrics last;
-  int64_t total_steps = 0;
+  StepMetrics last;                         // the latest step
+  int64_t total_steps = 0;                  // of the run
   std::optional<double> validation_loss;    // the latest
   NamedNumbers validation_metrics;          // of the same evaluation
   std::optional<double> seconds_remaining;  // unknown at first
@@ -25,9 +25,13 @@ struct ProgressState {
 
 /// The line, at most `columns` wide (its length in characters; all of them take one column). What does not fit is left
 /// out, least important first: memory, learning rate, speed, bar, validation, remaining time.
+///   watch::progress_line({.last = {.step = 5, .loss = 2.5}, .total_steps = 10}, 80, false);
 std::string progress_line(const ProgressState& state, int columns, bool utf8);
 
 /// Never fails: a run does not end because nobody watches it.
+///   watch::Progress progress(10);
+///   progress.update({.step = 1, .loss = 2.5});
+///   progress.finish();
 class Progress {
  public:
   explicit Progress(int64_t total_steps, std::FILE* out = stderr);
@@ -35,6 +39,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// Shows a step.
   void update(const StepMetrics& metrics);
   /// Prints a line, or several, above the bar. Control characters, which a model may well write, do not reach the
   /// terminal.

@@ -16,17 +16,19 @@ namespace tenon::watch {
 /// Names and values in the order in which they are shown.
 using Table = std::vector<std::pair<std::string, std::string>>;
 
+/// What the page of a run shows.
 struct ReportInput {
-  std::string title;
-  std::string subtitle;  // one line: the model, the machine, when
-  Table figures;         // more figures for the top, such as the number of parameters
-  Table config;
+  std::string title;                 // of the page
+  std::string subtitle;              // one line: the model, the machine, when
+  Table figures;                     // more figures for the top, such as the number of parameters
+  Table config;                      // keys and values
   std::vector<StepMetrics> metrics;  // ascending steps
-  std::vector<Sample> samples;
+  std::vector<Sample> samples;       // by step
 };
 
 /// The page. Any text may stand in the input, and any number: what is not finite is marked and breaks the curve. Curves
 /// are thinned, so that the page stays small (224 kB for 100,000 steps).
+///   const std::string page = watch::report_html({.title = "A run", .metrics = {{.step = 1, .loss = 2.5}}});
 std::string report_html(const ReportInput& input);
 
 /// 1234567 as 1,234,567.
@@ -41,6 +43,7 @@ Table config_table(std::string_view json_text, const std::string& name);
 
 /// Writes RUN/report.html from what lies in RUN: metrics.jsonl, and config.json and samples where there are some.
 /// `figures` are added at the top.
+///   watch::report_from_folder("runs/demo");
 void report_from_folder(const std::filesystem::path& run_folder, const Table& figures = {});
 
 }  // namespace tenon::watch

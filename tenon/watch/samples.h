@@ -11,12 +11,13 @@ namespace tenon::watch {
 
 /// What the model made after a step.
 struct Sample {
-  int64_t step = 0;
-  std::string text;
+  int64_t step = 0;          // after which it was made
+  std::string text;          // what it wrote
   std::string picture = {};  // the bytes of a PNG file; empty: there is none
 };
 
 /// The samples of a run's folder by step; other files in samples/ are passed over.
+///   for (const watch::Sample& sample : watch::read_samples("runs/demo")) std::cout << sample.text << "\n";
 std::vector<Sample> read_samples(const std::filesystem::path& run_folder);
 /// Writes one into RUN/samples, which is there already. Failures are one line that starts with `[run] path`.
 void write_sample(const std::filesystem::path& run_folder, const Sample& sample);

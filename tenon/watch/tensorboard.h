@@ -15,10 +15,13 @@
 namespace tenon::watch {
 
 /// Seconds since 1970, as event files have them.
+///   const double now = watch::wall_time_now();
 double wall_time_now();
 
 /// Writes one event file. Events reach the file within two seconds of the next call, on flush and at the end. Every
 /// failure is one line that starts with `[tensorboard] path`.
+///   watch::TensorBoardWriter writer("board");
+///   writer.scalar("loss/train", 1, 2.5);
 class TensorBoardWriter {
  public:
   /// Makes the folder where it is missing. A run that is taken up again after `last_step` says so: TensorBoard then
@@ -34,8 +37,10 @@ class TensorBoardWriter {
   void text(std::string_view tag, int64_t step, std::string_view text, double wall_time = wall_time_now());
   /// A picture of the Images tab: the bytes of a PNG file.
   void picture(std::string_view tag, int64_t step, std::string_view png, double wall_time = wall_time_now());
+  /// Writes what is waiting; the file it goes to.
   void flush();
 
+  /// The event file.
   const std::filesystem::path& path() const { return path_; }
 
  private:
