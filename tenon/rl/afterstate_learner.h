@@ -1,10 +1,11 @@
-// A deep network that plays 2048: it says what afterstates are worth, the boards between a move and the tile that appears,
-// and learns by temporal differences from many games beside each other.
+// A deep network that plays 2048: it says what afterstates are worth, the boards between a move and the tile that
+// appears, and learns by temporal differences from many games beside each other.
 //
 // Q(board, move) = score of the move + V(afterstate), so that a move needs no search and no exploration: the tiles are
-// chance enough. A board is turned and mirrored into the one of its eight symmetries that comes first, so that all eight
-// are learned at once. Its pairs of neighbouring cells are looked up, which is a convolution of the cells as one-hot
-// vectors, and hidden layers follow. One captured function chooses the moves of all games and learns from the moves before.
+// chance enough. A board is turned and mirrored into the one of its eight symmetries that comes first, so that all
+// eight are learned at once. Its pairs of neighbouring cells are looked up, which is a convolution of the cells as
+// one-hot vectors, and hidden layers follow. One captured function chooses the moves of all games and learns from the
+// moves before.
 
 #pragma once
 
@@ -19,8 +20,12 @@
 
 namespace tenon::rl {
 
+/// The network that says what afterstates are worth.
+///   rl::BoardNetwork network({32});
+///   network(zeros({1, rl::BoardNetwork::kPairs}, int32)).shape();  // (1,)
 class BoardNetwork : public nn::Layer {
  public:
+  /// Pairs of neighbours, and entries of the table of each.
   static constexpr int kPairs = 24, kEntries = 256;  // of neighbours, 12 beside and 12 above each other
 
   /// Hidden layers of these widths, the first of which is the sum of what pairs look up.
@@ -35,6 +40,10 @@ class BoardNetwork : public nn::Layer {
   nn::Sequential layers;
 };
 
+/// The learner "afterstates".
+///   rl::DqnConfig config;
+///   rl::set(config, "learner=afterstates");
+///   auto learner = rl::make_learner(config);
 class AfterstateLearner : public Learner {
  public:
   explicit AfterstateLearner(const DqnConfig& config);

@@ -24,13 +24,14 @@ namespace tenon::rl {
 
 /// How training goes.
 struct Progress {
-  int64_t steps = 0;     // of all environments together
-  int64_t episodes = 0;  // that have ended
+  int64_t steps = 0;                                              // of all environments together
+  int64_t episodes = 0;                                           // that have ended
   double mean_return = std::numeric_limits<double>::quiet_NaN();  // total reward of an episode, of the last 100
-  double loss = std::numeric_limits<double>::quiet_NaN();
-  double steps_per_second = 0;  // since train() was called
+  double loss = std::numeric_limits<double>::quiet_NaN();         // of the last round
+  double steps_per_second = 0;                                    // since train() was called
 };
 
+/// What learns in environments: the base of Ppo and DeepQ.
 class Agent {
  public:
   /// The environments are the caller's and outlive the agent.
@@ -39,8 +40,8 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  /// Plays and learns until the environments have made `steps` more steps together, or a little above. `observe` is asked
-  /// after every round of learning whether to go on.
+  /// Plays and learns until the environments have made `steps` more steps together, or a little above. `observe` is
+  /// asked after every round of learning whether to go on.
   void train(int64_t steps, const std::function<bool(const Progress&)>& observe = {});
 
   /// The best actions by what was learned so far, one a row of observations, without chance.
@@ -54,6 +55,7 @@ class Agent {
   /// Fails where these are of another agent, or not finite.
   virtual void load(const NamedTensors& state);
 
+  /// The environments it acts in; the steps they have made together.
   Environments& environments() { return environments_; }
   int64_t steps() const { return steps_; }
 
@@ -78,8 +80,8 @@ class Agent {
 /// Plays whole episodes with the best actions; the seeds of their chance are drawn from `seed`.
 std::vector<Played> play_episodes(Agent& agent, Environment& environment, int64_t episodes, uint64_t seed = 0);
 
-/// Layers of these widths with tanh or relu between them, orthogonal weights, and a last one whose weights are scaled by
-/// `last_gain`.
+/// Layers of these widths with tanh or relu between them, orthogonal weights, and a last one whose weights are scaled
+/// by `last_gain`.
 void add_layers(nn::Sequential& network, int64_t in, const std::vector<int64_t>& hidden, int64_t out, bool has_tanh,
                 double last_gain);
 

@@ -1,5 +1,5 @@
-// Deep Q-learning (Mnih et al. 2015) in environments of your own, with discrete actions: a network says what each action
-// is worth, and learns it from transitions that are kept and drawn again. Dqn is the one for 2048.
+// Deep Q-learning (Mnih et al. 2015) in environments of your own, with discrete actions: a network says what each
+// action is worth, and learns it from transitions that are kept and drawn again. Dqn is the one for 2048.
 //
 //   rl::Environments poles(1, [] { return std::make_unique<rl::CartPole>(); });
 //   rl::DeepQ agent(poles, {.lr = 1e-3});
@@ -13,22 +13,24 @@
 
 namespace tenon::rl {
 
+/// How DeepQ plays and learns.
 struct DeepQOptions {
-  std::vector<int64_t> hidden = {120, 84};
-  double lr = 1e-3;
-  double discount = 0.99;
-  int64_t batch = 64;
-  int64_t replay = 50'000;      // transitions that are kept
-  int64_t learn_from = 1'000;   // steps of environments before the first step of learning
-  int64_t learn_every = 2;      // steps of environments to a step of learning
-  int64_t renew_target_every = 250;  // steps of learning after which the copy for targets is renewed
-  bool double_q = true;         // the network chooses the next action, its copy says its worth (van Hasselt et al. 2016)
-  double max_norm = 10;         // of all gradients
-  Exploration exploration{.from = 1, .to = 0.05, .over = 8'000};  // by steps of environments
-  uint64_t seed = 0;
-  Device device;
+  std::vector<int64_t> hidden = {120, 84};  // widths of the hidden layers
+  double lr = 1e-3;                         // learning rate of Adam
+  double discount = 0.99;                   // what a reward is worth a step later
+  int64_t batch = 64;                       // transitions of a step of learning
+  int64_t replay = 50'000;                  // transitions that are kept
+  int64_t learn_from = 1'000;               // steps of environments before the first step of learning
+  int64_t learn_every = 2;                  // steps of environments to a step of learning
+  int64_t renew_target_every = 250;         // steps of learning after which the copy for targets is renewed
+  bool double_q = true;  // the network chooses the next action, its copy says its worth (van Hasselt et al. 2016)
+  double max_norm = 10;  // of all gradients
+  Exploration exploration{.from = 1, .to = 0.05, .over = 8'000};   // by steps of environments
+  uint64_t seed = 0;                                               // of actions and draws
+  Device device;                                                   // where the networks lie
 };
 
+/// Deep Q-learning.
 class DeepQ : public Agent {
  public:
   /// Fails with one line where options are out of range, or actions are not discrete.

@@ -7,6 +7,7 @@
 
 namespace tenon::rl {
 
+/// What was learned has left the finite numbers.
 class Diverged : public Error {
  public:
   using Error::Error;

@@ -29,21 +29,27 @@ enum class Encoding : uint8_t {
   exponents,  // 16: their exponents
   one_hot,    // 256: which of 16 exponents each cell has
 };
+/// Numbers of an encoded board.
+///   rl::width(rl::Encoding::one_hot);  // 256
 size_t width(Encoding encoding);
 /// Fails unless there is room for width(encoding) numbers.
+///   std::vector<float> numbers(16);
+///   rl::encode(board, rl::Encoding::exponents, numbers);
 void encode(const Board& board, Encoding encoding, std::span<float> to);
 
+/// What the network sees and how it learns.
 struct DqnOptions {
-  Encoding encoding = Encoding::tiles;
-  std::vector<int64_t> hidden = {64, 64};
-  double lr = 1e-3;
-  int64_t batch = 32;
-  int64_t renew_target_every = 0;  // steps of learning; 0: there is no second network
-  bool double_q = false;
-  bool legal_targets = false;  // moves that are not legal in the next board are no target
-  Device device;
+  Encoding encoding = Encoding::tiles;     // of boards
+  std::vector<int64_t> hidden = {64, 64};  // widths of the hidden layers
+  double lr = 1e-3;                        // learning rate of Adam
+  int64_t batch = 32;                      // transitions of a step of learning
+  int64_t renew_target_every = 0;          // steps of learning; 0: there is no second network
+  bool double_q = false;                   // the network chooses the next move, and its copy says its worth
+  bool legal_targets = false;              // moves that are not legal in the next board are no target
+  Device device;                           // where the network lies
 };
 
+/// The network, and its learning.
 class Dqn {
  public:
   /// Fails with one line where options are out of range or the network does not fit into memory.
@@ -67,6 +73,7 @@ class Dqn {
   NamedTensors state() const;
   /// Fails, having changed nothing, where these are of another network.
   void load(const NamedTensors& state);
+  /// The network itself.
   nn::Sequential& network() { return network_; }
 
  private:

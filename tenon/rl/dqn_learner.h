@@ -10,6 +10,10 @@
 
 namespace tenon::rl {
 
+/// The learner "dqn".
+///   rl::DqnLearner learner{rl::DqnConfig()};
+///   std::vector<rl::Episode> ended;
+///   learner.play(ended);
 class DqnLearner : public Learner {
  public:
   explicit DqnLearner(const DqnConfig& config);

@@ -33,9 +33,9 @@ namespace tenon::rl {
 /// What an action is: one of `count`, numbered from 0; or, where `count` is 0, `size` real numbers, each from `low` to
 /// `high`.
 struct Actions {
-  int64_t count = 0;
-  int64_t size = 0;
-  float low = -1, high = 1;
+  int64_t count = 0;         // actions to choose from; 0: an action is real numbers
+  int64_t size = 0;          // how many of them
+  float low = -1, high = 1;  // between these
 
   bool is_discrete() const { return count > 0; }
   /// How many numbers an action takes: 1, which is its number, or `size`.
@@ -45,13 +45,17 @@ struct Actions {
 
 /// What came of an action.
 struct Outcome {
-  double reward = 0;
+  double reward = 0;        // of the action
   bool terminated = false;  // the episode is over
   bool truncated = false;   // it was cut off, by a limit of steps say
 
   bool ends() const { return terminated || truncated; }
 };
 
+/// What an agent acts in: the base of environments of one's own.
+///   rl::CartPole pole;
+///   std::vector<float> observation(pole.observation_size());
+///   pole.reset(7, observation);
 class Environment {
  public:
   Environment() = default;
@@ -61,39 +65,43 @@ class Environment {
 
   /// How many numbers an observation has.
   virtual int64_t observation_size() const = 0;
+  /// What may be done.
   virtual Actions actions() const = 0;
   /// Begins an episode, all chance of which comes from the seed, and writes its first observation.
   virtual void reset(uint64_t seed, std::span<float> observation) = 0;
   /// Takes an action, of actions().width() numbers, and writes what is observed next.
   virtual Outcome step(std::span<const float> action, std::span<float> observation) = 0;
 
-  /// All that decides how the episode goes on, so that an agent that is saved and loaded goes on with it. An environment
-  /// that gives nothing begins a new episode then.
+  /// All that decides how the episode goes on, so that an agent that is saved and loaded goes on with it. An
+  /// environment that gives nothing begins a new episode then.
   virtual std::vector<double> state() const { return {}; }
+  /// Goes on from such a state.
   virtual void load(std::span<const double> /*state*/) {}
 };
 
 /// An episode that has ended.
 struct Played {
-  double total_reward = 0;
-  int64_t steps = 0;
+  double total_reward = 0;  // the sum of all rewards
+  int64_t steps = 0;        // of the episode
 };
 
-/// Many environments of one kind beside each other, each with its own stream of chance. An episode that ends is followed
-/// by a new one at once.
+/// Many environments of one kind beside each other, each with its own stream of chance. An episode that ends is
+/// followed by a new one at once.
 class Environments {
  public:
   using Make = std::function<std::unique_ptr<Environment>()>;
   /// Fails where there are none, or they differ in what is observed and done.
   Environments(size_t count, const Make& make, uint64_t seed = 0);
 
+  /// How many there are; what they have in common.
   size_t size() const { return all_.size(); }
   int64_t observation_size() const { return columns_; }
   const Actions& actions() const { return actions_; }
 
   /// What each observes now, a row each: after the end of an episode, the first observation of the next.
   std::span<const float> observations() const { return now_; }
-  /// One action in each, a row each. Fails, naming the environment, where an observation or a reward is no finite number.
+  /// One action in each, a row each. Fails, naming the environment, where an observation or a reward is no finite
+  /// number.
   void step(std::span<const float> actions);
   /// What came of the last actions, and what they led to, before new episodes began.
   std::span<const Outcome> outcomes() const { return outcomes_; }
@@ -101,6 +109,7 @@ class Environments {
   /// Hands over the episodes that have ended since it was called last.
   std::vector<Played> take_ended() { return std::exchange(ended_, {}); }
 
+  /// Everything, as tensors to save.
   NamedTensors state() const;
   /// Fails, having changed nothing, where these are of other environments.
   void load(const NamedTensors& state);
@@ -119,9 +128,9 @@ class Environments {
   std::vector<Played> under_way_, ended_;
 };
 
-/// A pole on a cart that is pushed left (0) or right (1), as Barto, Sutton and Anderson (1983) have it: position, speed,
-/// angle and turning speed are observed, every step is worth 1 until the pole falls or the cart leaves the track. Cut off
-/// after `limit` steps; it is Gymnasium's CartPole-v1.
+/// A pole on a cart that is pushed left (0) or right (1), as Barto, Sutton and Anderson (1983) have it: position,
+/// speed, angle and turning speed are observed, every step is worth 1 until the pole falls or the cart leaves the
+/// track. Cut off after `limit` steps; it is Gymnasium's CartPole-v1.
 class CartPole : public Environment {
  public:
   explicit CartPole(int64_t limit = 500) : limit_(limit) {}
@@ -140,9 +149,9 @@ class CartPole : public Environment {
   double at_[4] = {};
 };
 
-/// A pendulum that is swung up by a torque from -2 to 2 and held there: cosine and sine of its angle and its turning speed
-/// are observed, and what is lost each step grows with the angle, the speed and the torque. Cut off after `limit` steps;
-/// it is Gymnasium's Pendulum-v1.
+/// A pendulum that is swung up by a torque from -2 to 2 and held there: cosine and sine of its angle and its turning
+/// speed are observed, and what is lost each step grows with the angle, the speed and the torque. Cut off after `limit`
+/// steps; it is Gymnasium's Pendulum-v1.
 class Pendulum : public Environment {
  public:
   explicit Pendulum(int64_t limit = 200) : limit_(limit) {}

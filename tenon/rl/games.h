@@ -23,15 +23,19 @@
 
 namespace tenon::rl {
 
+/// States by name.
 using NamedTensors = std::map<std::string, Tensor>;
 
 /// Every function fails with one line where there is no such game.
 class Games {
  public:
+  /// The most games.
   static constexpr size_t kMost = size_t{1} << 28;
   /// Game i takes stream i of the seed. At most kMost.
   Games(size_t count, uint64_t seed);
 
+  /// How many games there are; of each the board, the moves that are legal, whether it is over, its score and its moves
+  /// so far.
   size_t size() const { return boards_.size(); }
   const Board& board(size_t game) const { return boards_[checked(game)]; }
   MoveSet legal(size_t game) const { return legal_[checked(game)]; }

@@ -18,10 +18,14 @@ namespace tenon::rl {
 
 /// A game that has ended.
 struct Episode {
-  int64_t score = 0, moves = 0;
-  int largest_exponent = 0;
+  int64_t score = 0, moves = 0;  // of the game, and its moves
+  int largest_exponent = 0;      // of the largest tile
 };
 
+/// What plays 2048 and learns from it.
+///   std::unique_ptr<rl::Learner> learner = rl::make_learner(rl::DqnConfig());
+///   std::vector<rl::Episode> ended;
+///   learner->play(ended);
 class Learner {
  public:
   virtual ~Learner();
@@ -58,22 +62,31 @@ class Learner {
 };
 
 /// Where a config wants it to run; fails where there is no such device.
+///   rl::device_of(rl::DqnConfig());
 Device device_of(const DqnConfig& config);
+/// The learner that a config asks for.
+///   auto learner = rl::make_learner(rl::DqnConfig());
 std::unique_ptr<Learner> make_learner(const DqnConfig& config);
 
 /// Plays so many games to their ends with the best moves, or without a learner with random ones. Game i takes stream i
 /// of the seed, whatever is asked of the others. Nothing is returned where `stops`, asked between moves, says so.
+///   rl::play_games(nullptr, 2, 7).size();  // 2
 std::vector<Episode> play_games(Learner* learner, int64_t games, uint64_t seed,
                                 const std::function<bool()>& stops = {});
 
 /// What a set of games came to.
+///   const std::vector<rl::Episode> games = {{.score = 100}, {.score = 300}};
+///   rl::summary_of(games).mean_score;  // 200
 struct Summary {
-  double mean_score = 0, mean_moves = 0;
-  int64_t best_score = 0;
-  std::vector<int64_t> by_tile;  // games whose largest tile has this exponent
+  double mean_score = 0, mean_moves = 0;  // over all games
+  int64_t best_score = 0;                 // of a game
+  std::vector<int64_t> by_tile;           // games whose largest tile has this exponent
   /// The share of games that reached a tile, 2048 say.
   double reached(int tile) const;
 };
+/// What these games came to.
+///   const std::vector<rl::Episode> games = {{.score = 100}, {.score = 300}};
+///   rl::summary_of(games).best_score;  // 300
 Summary summary_of(std::span<const Episode> episodes);
 
 }  // namespace tenon::rl

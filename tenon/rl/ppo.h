@@ -1,5 +1,5 @@
-// Proximal policy optimization (Schulman et al. 2017): plays a stretch with the policy of now, and makes what went better
-// than expected more likely, in steps too small to leave what was seen.
+// Proximal policy optimization (Schulman et al. 2017): plays a stretch with the policy of now, and makes what went
+// better than expected more likely, in steps too small to leave what was seen.
 //
 //   rl::Ppo agent(environments, {.lr = 3e-4, .entropy = 0.01});
 //   agent.train(1'000'000);
@@ -14,22 +14,24 @@
 
 namespace tenon::rl {
 
+/// How Ppo plays and learns.
 struct PpoOptions {
   std::vector<int64_t> hidden = {64, 64};  // of the policy and of what says what an observation is worth
-  double lr = 3e-4;
-  int64_t steps = 128;       // of each environment between two rounds of learning
-  int64_t epochs = 4;        // how often a round looks at what was played
-  int64_t minibatches = 4;   // steps of learning an epoch
-  double discount = 0.99;    // what a reward is worth a step later
-  double trace = 0.95;       // lambda of generalized advantages: 0 trusts the values, 1 the rewards
-  double clip = 0.2;         // how far the likelihood of an action may move
-  double entropy = 0.0;      // weight of the policy's entropy, which keeps it trying
-  double value = 0.5;        // weight of the error of values
-  double max_norm = 0.5;     // of all gradients
-  uint64_t seed = 0;
-  Device device;
+  double lr = 3e-4;                        // learning rate of Adam
+  int64_t steps = 128;                     // of each environment between two rounds of learning
+  int64_t epochs = 4;                      // how often a round looks at what was played
+  int64_t minibatches = 4;                 // steps of learning an epoch
+  double discount = 0.99;                  // what a reward is worth a step later
+  double trace = 0.95;                     // lambda of generalized advantages: 0 trusts the values, 1 the rewards
+  double clip = 0.2;                       // how far the likelihood of an action may move
+  double entropy = 0.0;                    // weight of the policy's entropy, which keeps it trying
+  double value = 0.5;                      // weight of the error of values
+  double max_norm = 0.5;                   // of all gradients
+  uint64_t seed = 0;                       // of actions and draws
+  Device device;                           // where the networks lie
 };
 
+/// Proximal policy optimization.
 class Ppo : public Agent {
  public:
   /// Fails with one line where options are out of range.

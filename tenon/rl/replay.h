@@ -21,17 +21,20 @@
 namespace tenon::rl {
 
 /// A move and what came of it; with n-step returns, of n moves.
+///   rl::Transition transition{board, rl::Move::left, 4, 0.99F, board};
 struct Transition {
-  Board board;
-  Move move = Move::up;
-  float reward = 0;
-  float discount = 0;  // of the value of `next`; 0 where the game was over
-  Board next;
+  Board board;           // before the move
+  Move move = Move::up;  // that was made
+  float reward = 0;      // what it scored
+  float discount = 0;    // of the value of `next`; 0 where the game was over
+  Board next;            // behind the last of the moves
   bool operator==(const Transition&) const = default;
 };
 
+/// The most transitions that a ring holds.
 inline constexpr size_t kMostTransitions = 100'000'000;
 
+/// How many transitions are kept, and which are drawn.
 struct ReplayOptions {
   size_t capacity = 1000;          // at most kMostTransitions
   double priority_exponent = 0;    // 0: every transition is as likely; at most 4
@@ -44,10 +47,12 @@ struct Drawn {
   std::vector<float> weights;  // 1 for the rarest, less for what is drawn more often
 };
 
+/// The ring.
 class Replay {
  public:
   explicit Replay(const ReplayOptions& options);
 
+  /// Transitions that are kept, and the most there may be.
   size_t size() const { return kept_.size(); }
   size_t capacity() const { return options_.capacity; }
   /// Fails where nothing lies there.
@@ -55,6 +60,7 @@ class Replay {
     if (place >= kept_.size()) refuse_place(place);
     return kept_[place];
   }
+  /// Whether transitions are drawn by priority.
   bool has_priorities() const { return options_.priority_exponent > 0; }
 
   /// In place of the oldest when the ring is full. Fails where its move is not legal on its board, no game
@@ -66,6 +72,7 @@ class Replay {
   /// changed nothing, where nothing lies at a place, or there is not one error a place, or one is not finite.
   void set_errors(std::span<const size_t> places, std::span<const float> errors);
 
+  /// Everything, as tensors to save.
   NamedTensors state() const;
   /// Fails, having changed nothing, where this is no state of a ring, or one that does not fit this capacity.
   void load(const NamedTensors& state);
@@ -86,6 +93,11 @@ class Replay {
 };
 
 /// Turns moves into transitions over n of them: the rewards of n moves, discounted, and the board behind the last.
+///   rl::Replay replay({.capacity = 100});
+///   rl::NStep steps(3, 0.99);
+///   const rl::Move move = rl::any_of(rl::legal_moves(board), random);
+///   const rl::Turn made = rl::turn(board, move, random);
+///   steps.add(board, move, made.score, made.board, made.legal == 0, replay);
 class NStep {
  public:
   NStep(size_t steps, double discount);
@@ -108,10 +120,12 @@ class NStep {
 };
 
 /// The share of moves that are made at random: from * factor ^ episode, or in a straight line, and never below `to`.
+///   rl::Exploration exploration{.from = 1, .to = 0.1, .factor = 0.5};
+///   exploration.at(2);  // 0.25
 struct Exploration {
-  double from = 1, to = 0.1;
-  double factor = 0.995;  // an episode
-  int64_t over = 0;       // above 0: in a straight line over so many episodes instead
+  double from = 1, to = 0.1;  // the share at first, and the least
+  double factor = 0.995;      // an episode
+  int64_t over = 0;           // above 0: in a straight line over so many episodes instead
 
   /// Fails where `episode` is below 0, or the numbers above are no shares.
   double at(int64_t episode) const;

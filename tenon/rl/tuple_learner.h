@@ -14,6 +14,10 @@
 
 namespace tenon::rl {
 
+/// The learner "tuples".
+///   rl::DqnConfig config;
+///   rl::set(config, "learner=tuples");
+///   auto learner = rl::make_learner(config);
 class TupleLearner : public Learner {
  public:
   explicit TupleLearner(const DqnConfig& config);
@@ -21,6 +25,7 @@ class TupleLearner : public Learner {
   void play(std::vector<Episode>& ended) override;
   /// One move in each game, learning from the one before; a game that is over is learned from and begun anew.
   void move_all(std::vector<Episode>& ended);
+  /// The games as they stand.
   const Games& games() const { return games_; }
   double epsilon() const override { return 0; }  // the tiles that appear are chance enough
   double loss() const override;

@@ -23,10 +23,13 @@
 
 namespace tenon::rl {
 
+/// The table, as a layer.
 class TupleNetwork : public nn::Layer {
  public:
+  /// Groups of cells, ways to look at a board, and numbers of the table that a board is the sum of.
   static constexpr int kGroups = 4, kSymmetries = 8, kLookups = kGroups * kSymmetries;
   static constexpr int kBits = 24;  // six cells
+  /// Numbers of the table.
   static constexpr int64_t kEntries = int64_t{kGroups} << kBits;
 
   /// Every board is worth `first_value` at first: what is high makes it try moves that it does not know.
