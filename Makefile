@@ -10,7 +10,7 @@ SHELL := /bin/bash
 SOURCES = $(shell find tenon tests examples apps bench python -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test test-drivers test-sanitizers test-all test-against-torch python packages docs install format lint clean
+.PHONY: help setup demo build test test-drivers test-sanitizers test-all test-against-torch python packages docs reference install format lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -85,6 +85,10 @@ packages: setup ## make Debian packages, a wheel, the sources and their checksum
 docs: ## build the documentation as a site that needs no network (build/docs/html/index.html)
 	@scripts/setup.sh docs
 	@scripts/build_docs.sh
+
+reference: ## write docs/reference anew from the comments of the public headers
+	@scripts/setup.sh docs
+	@scripts/make_reference.py
 
 install: build ## install into PREFIX (default /usr/local)
 	@cmake --install build/release --prefix '$(PREFIX)'

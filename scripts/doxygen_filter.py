@@ -67,7 +67,7 @@ def header_of(path):
         out.append("///" + lines[i][2:])
         i += 1
     opening = out[1:]
-    out += without_private(lines[i:])
+    out += with_notes(without_private(lines[i:]))
     # "Tensor: the value type users hold." describes the class of that name, too.
     named = re.match(r"/// (\w+): ", opening[0]) if opening else None
     if named:
@@ -88,8 +88,28 @@ def header_of(path):
                 indent = re.match(r" *", shown[-1]).group(0)
                 shown.append(f"{indent}/// ```")
                 in_code = False
-            shown.append(escaped(line) if "///" in line else line)
+            before, mark, text = line.partition("///")
+            shown.append(before + mark + escaped(text))
     return "\n".join(shown)
+
+
+def with_notes(lines):
+    """Comments behind fields and values of enums describe these; those for linters describe nothing."""
+    out, owners = [], []
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and not line.lstrip().startswith("//"):
+            while owners and owners[-1][0] >= indent:
+                owners.pop()
+        if not line.lstrip().startswith("//"):
+            line = re.sub(r" *// NOLINT.*$", "", line)
+            note = re.match(r"(.*[;,}\w])( +)// (?!namespace|clang-format)(.*)$", line)
+            if note and owners and owners[-1][1]:
+                line = f"{note.group(1)}{note.group(2)}///< {note.group(3)}"
+        out.append(line)
+        if line.rstrip().endswith("{") or re.search(r"\{ +///", line):
+            owners.append((indent, re.match(r" *((class|struct|enum|union|namespace)\b|: public)", line) is not None))
+    return out
 
 
 def without_private(lines):
