@@ -7,6 +7,7 @@
 #include "tenon/base/error.h"
 #include "tenon/base/flat_map.h"
 #include "tenon/ir/build.h"
+#include "tenon/ir/composition.h"
 #include "tenon/ir/topology.h"
 
 namespace tenon::autodiff {
@@ -250,6 +251,19 @@ Results custom_call(const Step& step) {
   return results_of(Node::make(Op::custom, step.all(), CustomAttrs{rule, attrs.results}));
 }
 
+// Written out once more, for all examples.
+Results composed_call(const Step& step) {
+  const Composition& what = *step.attrs<ComposedAttrs>().what;
+  std::vector<Examples> examples;
+  for (size_t i = 0; i < step.in.size(); ++i) {
+    const Value all = step.all(i);
+    examples.push_back({what.inputs[i], all});
+    if (const Value* data = data_of(what.inputs[i])) examples.push_back({*data, detach(all)});
+  }
+  const std::vector<Value> made = batched(what.outputs, examples, step.count);
+  return Results(made.begin(), made.end());
+}
+
 // ---- all rows of the table ----
 
 Results call(const Step& step) {
@@ -260,6 +274,7 @@ Results call(const Step& step) {
     case Op::conv_weight: return {convolution(step)};
     case Op::attention:
     case Op::attention_backward: return attention_call(step);
+    case Op::composed: return composed_call(step);
     case Op::sort: {
       SortAttrs attrs = step.attrs<SortAttrs>();
       ++attrs.axis;

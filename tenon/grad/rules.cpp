@@ -12,6 +12,7 @@
 #include "tenon/base/error.h"
 #include "tenon/grad/grad.h"
 #include "tenon/ir/build.h"
+#include "tenon/ir/composition.h"
 #include "tenon/ir/decompose.h"
 
 namespace tenon::autodiff {
@@ -322,6 +323,22 @@ void recurrent_rule(Context& c) {
     c.out[next] = cast(reshape(reduce(Op::sum, of_states, {1, 2}), {gates, hidden}), c.in(next).dtype());
 }
 void recurrent_backward_rule(Context& c) { decomposed_rule(c); }
+
+// The gradient of a composition is one, too.
+void composed_rule(Context& c) {
+  std::vector<bool> arrived, wanted;
+  for (const Value& g : c.grads) arrived.push_back(static_cast<bool>(g));
+  for (size_t i = 0; i < c.node->inputs().size(); ++i) wanted.push_back(c.wants(i));
+  const Composition::Gradient gradient = c.node->attrs_as<ComposedAttrs>().what->gradient(arrived, wanted);
+  if (!gradient.what) return;
+  Operands operands(c.node->inputs().begin(), c.node->inputs().end());
+  for (const Value& g : c.grads) {
+    if (g) operands.push_back(g);
+  }
+  const NodeRef backward = Node::make(Op::composed, std::move(operands), ComposedAttrs{gradient.what});
+  for (uint32_t i = 0; i < gradient.operands.size(); ++i)
+    c.out[gradient.operands[i]] = moved({backward, i}, gradient.moves[i]);
+}
 
 void sort_rule(Context& c) {
   if (!c.grads[0]) return;

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "tenon/base/hash.h"
+#include "tenon/ir/composition.h"
 
 namespace tenon::ir {
 namespace {
@@ -56,6 +57,7 @@ struct Hasher {
       flags = 2 * flags + flag;
     return mix(mix(23, flags), static_cast<uint64_t>(a.product));
   }
+  uint64_t operator()(const ComposedAttrs& a) const { return mix(24, reinterpret_cast<uintptr_t>(a.what.get())); }
   uint64_t operator()(const SortAttrs& a) const { return mix(mix(14, static_cast<uint64_t>(a.axis)), a.descending); }
   uint64_t operator()(const ScanAttrs& a) const {
     return mix(mix(15, static_cast<uint64_t>(a.axis)), static_cast<uint64_t>(a.kind));
@@ -131,6 +133,7 @@ struct Printer {
     add(a.from_cells, " from_cells");
     return text;
   }
+  std::string operator()(const ComposedAttrs& a) const { return a.what ? "what=" + a.what->name : ""; }
   std::string operator()(const SortAttrs& a) const {
     return fmt::format("axis={} descending={}", a.axis, a.descending);
   }

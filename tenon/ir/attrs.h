@@ -28,6 +28,7 @@ inline size_t bytes_of(const Type& type) { return static_cast<size_t>(count(type
 
 struct Param;       // node.h: what a differentiable leaf collects
 struct CustomRule;  // node.h: the gradient of a user-defined function
+struct Composition;  // composition.h: a graph that many calls share
 
 struct NoAttrs {
   bool operator==(const NoAttrs&) const = default;
@@ -226,9 +227,16 @@ struct CustomAttrs {
   bool operator==(const CustomAttrs&) const = default;
 };
 
-using Attrs = std::variant<NoAttrs, BufferAttrs, ConstantAttrs, IotaAttrs, RandomAttrs, ShapeAttrs, AxesAttrs, PadAttrs,
-                           ShrinkAttrs, CastAttrs, AxisAttrs, ContractAttrs, AttentionAttrs, ConvAttrs, PoolAttrs,
-                           RecurrentAttrs, SortAttrs, ScanAttrs, StoreAttrs, CopyAttrs, ParamAttrs, CustomAttrs>;
+/// One call of a composition: the operands take the place of its inputs.
+struct ComposedAttrs {
+  std::shared_ptr<const Composition> what;
+  bool operator==(const ComposedAttrs&) const = default;
+};
+
+using Attrs =
+    std::variant<NoAttrs, BufferAttrs, ConstantAttrs, IotaAttrs, RandomAttrs, ShapeAttrs, AxesAttrs, PadAttrs,
+                 ShrinkAttrs, CastAttrs, AxisAttrs, ContractAttrs, AttentionAttrs, ConvAttrs, PoolAttrs, RecurrentAttrs,
+                 SortAttrs, ScanAttrs, StoreAttrs, CopyAttrs, ParamAttrs, CustomAttrs, ComposedAttrs>;
 
 namespace detail {
 template <typename T, typename Variant>

@@ -6,6 +6,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/ir/build.h"
+#include "tenon/ir/composition.h"
 
 namespace tenon::ir {
 namespace {
@@ -137,6 +138,7 @@ std::vector<Value> decompose(Op op, std::span<const Value> operands, const Attrs
     case Op::conv_weight: return decompose_convolution(op, operands, std::get<ConvAttrs>(attrs));
     case Op::max_pool:
     case Op::max_pool_backward: return decompose_pooling(op, operands, std::get<PoolAttrs>(attrs));
+    case Op::composed: return written_out(*std::get<ComposedAttrs>(attrs).what, operands);
     case Op::recurrent: return decompose_recurrent(operands, std::get<RecurrentAttrs>(attrs));
     case Op::recurrent_backward: return decompose_recurrent_backward(operands, std::get<RecurrentAttrs>(attrs));
     default: return decompose_simple_call(op, operands, attrs);

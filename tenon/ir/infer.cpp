@@ -4,6 +4,7 @@
 #include "tenon/ir/infer.h"
 
 #include "tenon/base/error.h"
+#include "tenon/ir/composition.h"
 #include "tenon/ir/print.h"
 #include "tenon/ir/topology.h"
 #include "tenon/ir/view.h"
@@ -353,6 +354,17 @@ Dims result_shape(Op op, const Operands& in, const Attrs& attrs) {
   return in[0].shape();
 }
 
+void infer_composed(const Operands& in, const Composition& what, Inferred& out) {
+  if (in.size() != what.inputs.size()) fail(what.name, "takes {} operands, got {}", what.inputs.size(), in.size());
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (in[i].type() == what.inputs[i].type()) continue;
+    fail(what.name, "operand {} has {} of shape {}, got {} of {}", i, tenon::name(what.inputs[i].dtype()),
+         to_string(what.inputs[i].shape()), tenon::name(in[i].dtype()), to_string(in[i].shape()));
+  }
+  out.first = what.outputs[0].type();
+  for (size_t i = 1; i < what.outputs.size(); ++i) out.more.push_back(what.outputs[i].type());
+}
+
 DeviceId common_device(Op op, const Operands& in, const Attrs& attrs) {
   if (const auto* a = std::get_if<BufferAttrs>(&attrs)) return a->device;
   if (const auto* a = std::get_if<ConstantAttrs>(&attrs)) return a->device;
@@ -392,6 +404,10 @@ Inferred infer(Op op, const Operands& in, const Attrs& attrs) {
     infer_attention(op, in, std::get<AttentionAttrs>(attrs), out);
   } else if (row.shape_rule == ShapeRule::recurrent) {
     infer_recurrent(op, in, std::get<RecurrentAttrs>(attrs), out);
+  } else if (op == Op::composed) {
+    const auto& what = std::get<ComposedAttrs>(attrs).what;
+    if (!what || what->outputs.empty()) fail(row.name, "carries no composition");
+    infer_composed(in, *what, out);
   } else if (op == Op::custom) {
     const size_t results = std::get<CustomAttrs>(attrs).results;
     if (results == 0 || results > in.size()) fail(row.name, "{} results of {} operands", results, in.size());

@@ -12,6 +12,7 @@
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
 #include "tenon/base/nan_check.h"
+#include "tenon/ir/composition.h"
 #include "tenon/ir/infer.h"
 
 namespace tenon::ir {
@@ -196,7 +197,8 @@ Node* Node::filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred 
   node->type_ = std::move(inferred.first);
   node->more_types_ = std::move(inferred.more);
   if (base::checks_nan()) node->scope_ = base::scope_number();
-  node->may_fault_ = ir::info(op).kind == Kind::indexed;
+  node->may_fault_ =
+      ir::info(op).kind == Kind::indexed || (op == Op::composed && std::get<ComposedAttrs>(attrs).what->may_fault);
   uint64_t held_here = 0, held_below = 0;
   for (const Value& input : inputs) {
     const Node& below = *input.node;

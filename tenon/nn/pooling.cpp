@@ -13,6 +13,7 @@
 #include "tenon/nn/axis_matrices.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/tensor/composed.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/record.h"
 
@@ -313,28 +314,32 @@ Tensor shares_of_overlapping(const Tensor& gradient, const Pool& pool, const Div
   });
 }
 
-Tensor avg_pool(const Tensor& given, const Pool& pool, const Divisor& divisor) {
-  if (divisor.given == 0) fail(pool.op, "the divisor must not be 0");
-  const Tensor x = with_batch(pool.op, given, pool.axes.size());
+Tensor pooled_means(const Tensor& x, const Pool& pool, const Divisor& divisor) {
   const bool is_plain = std::all_of(pool.axes.begin(), pool.axes.end(), [](const PoolAxis& axis) {
     return is_even(axis) && axis.padding == 0 && axis.out * axis.kernel <= axis.size;
   });
   const bool has_shares = is_plain || (is_overlapping(pool) && on_host(x));
-  Tensor y;
-  if (has_shares && x.requires_grad()) {
-    const CustomFunction function{
-        std::string(pool.op),
-        [=](std::span<const Tensor> in) {
-          return std::vector{means_of_windows(in[0], pool, divisor)};
-        },
-        [=](std::span<const Tensor> in, std::span<const Tensor> grads) {
-          return std::vector{is_plain ? shares_of_windows(grads[0], in[0], pool, divisor.given)
-                                      : shares_of_overlapping(grads[0], pool, divisor)};
-        }};
-    y = apply(function, std::vector{x})[0];
-  } else {
-    y = means_of_windows(x, pool, divisor);
+  if (!has_shares || !x.requires_grad()) return means_of_windows(x, pool, divisor);
+  const CustomFunction function{
+      std::string(pool.op),
+      [=](std::span<const Tensor> in) { return std::vector{means_of_windows(in[0], pool, divisor)}; },
+      [=](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        return std::vector{is_plain ? shares_of_windows(grads[0], in[0], pool, divisor.given)
+                                    : shares_of_overlapping(grads[0], pool, divisor)};
+      }};
+  return apply(function, std::vector{x})[0];
+}
+
+Tensor avg_pool(const Tensor& given, const Pool& pool, const Divisor& divisor) {
+  if (divisor.given == 0) fail(pool.op, "the divisor must not be 0");
+  const Tensor x = with_batch(pool.op, given, pool.axes.size());
+  Settings settings{divisor.count_include_pad, divisor.ceil_mode, divisor.given.value_or(0)};
+  for (const PoolAxis& axis : pool.axes) {
+    for (const int64_t size : {axis.kernel, axis.stride, axis.padding, axis.dilation, axis.out}) settings.add(size);
   }
+  const Tensor y = composed("avg_pool", settings, {&x, 1}, [&](std::span<const Tensor> in) {
+    return std::vector{pooled_means(in[0], pool, divisor)};
+  })[0];
   return x.dim() == given.dim() ? y : y.squeeze(0);
 }
 

@@ -4,11 +4,13 @@
 #include "tenon/nn/resampling.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "tenon/nn/axis_matrices.h"
 #include "tenon/tensor/access.h"
+#include "tenon/tensor/composed.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/record.h"
 
@@ -179,23 +181,13 @@ Tensor interpolate(const Tensor& x, const UpsampleOptions& options) {
   return through_matrices(y, matrices);
 }
 
+namespace {
+
 // Places and weights are computed once and kept, not once for every channel, and one number says where a pixel lies:
 // images have a margin of 0 on all sides, which is what is read outside of them.
-Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions& options) {
-  constexpr std::string_view kOp = "grid_sample";
-  record::require_float(kOp, x);
-  if (options.mode != Resample::nearest && options.mode != Resample::bilinear)
-    fail(kOp, "reads bilinear or nearest, not {}", word_of(options.mode));
-  const bool fits = x.dim() == 4 && grid.dim() == 4 && grid.size(0) == x.size(0) && grid.size(3) == 2;
-  if (!fits || x.dtype() != grid.dtype())
-    fail(kOp, "takes images (batch, channels, height, width) and a grid (batch, rows, columns, 2) of one dtype, got {} {} and {} {}",
-         ir::to_string(x.shape()), name(x.dtype()), ir::to_string(grid.shape()), name(grid.dtype()));
+Tensor sampled(const Tensor& x, const Tensor& grid, const GridSampleOptions& options) {
   const int64_t batch = x.size(0), channels = x.size(1), height = x.size(2), width = x.size(3);
-  if (height < 1 || width < 1) fail(kOp, "the images {} have no pixels", ir::to_string(x.shape()));
-  ir::require_shape(kOp, {height + 2, width + 2});
   const int64_t places = grid.size(1) * grid.size(2), row_pixels = width + 2, pixels = (height + 2) * row_pixels;
-  ir::require_shape(kOp, {batch, channels, pixels});
-  ir::require_shape(kOp, {batch, channels, places});
   const DType wide = accumulator(x.dtype());
   const bool is_small = batch * channels * pixels <= std::numeric_limits<int32_t>::max();
   const Options whole(is_small ? DType::i32 : DType::i64, x.device());
@@ -243,6 +235,29 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
                .to(x.dtype());
   }
   return made.reshape({batch, channels, grid.size(1), grid.size(2)});
+}
+
+}  // namespace
+
+Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions& options) {
+  constexpr std::string_view kOp = "grid_sample";
+  record::require_float(kOp, x);
+  if (options.mode != Resample::nearest && options.mode != Resample::bilinear)
+    fail(kOp, "reads bilinear or nearest, not {}", word_of(options.mode));
+  const bool fits = x.dim() == 4 && grid.dim() == 4 && grid.size(0) == x.size(0) && grid.size(3) == 2;
+  if (!fits || x.dtype() != grid.dtype())
+    fail(kOp,
+         "takes images (batch, channels, height, width) and a grid (batch, rows, columns, 2) of one dtype, got {} {} "
+         "and {} {}",
+         ir::to_string(x.shape()), name(x.dtype()), ir::to_string(grid.shape()), name(grid.dtype()));
+  const int64_t batch = x.size(0), channels = x.size(1), height = x.size(2), width = x.size(3);
+  if (height < 1 || width < 1) fail(kOp, "the images {} have no pixels", ir::to_string(x.shape()));
+  ir::require_shape(kOp, {height + 2, width + 2});
+  ir::require_shape(kOp, {batch, channels, (height + 2) * (width + 2)});
+  ir::require_shape(kOp, {batch, channels, grid.size(1), grid.size(2)});
+  const bool is_nearest = options.mode == Resample::nearest;
+  return composed("grid_sample", {is_nearest, options.border, options.align_corners}, std::array{x, grid},
+                  [&](std::span<const Tensor> in) { return std::vector{sampled(in[0], in[1], options)}; })[0];
 }
 
 }  // namespace tenon::nn

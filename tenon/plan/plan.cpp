@@ -7,6 +7,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/ir/build.h"
+#include "tenon/ir/composition.h"
 #include "tenon/ir/decompose.h"
 #include "tenon/ir/topology.h"
 #include "tenon/ir/walk.h"
@@ -127,6 +128,20 @@ std::vector<Value> with_calls_of(const ir::Limits& limits, std::vector<Value> ou
   return outputs;
 }
 
+// Compositions as the ops that they are made of.
+std::vector<Value> with_compositions(std::vector<Value> outputs) {
+  const auto is_composed = [](const Node& node) { return !node.evaluated() && node.op() == Op::composed; };
+  for (;;) {
+    const std::vector<NodeRef> order = ir::order_of_evaluation(outputs);
+    if (std::ranges::none_of(order, [&](const NodeRef& node) { return is_composed(*node); })) return outputs;
+    outputs =
+        rewrite(outputs, order, [&](const Node& node, std::span<const Value> in) -> std::optional<std::vector<Value>> {
+          if (!is_composed(node)) return std::nullopt;
+          return ir::written_out(*node.attrs_as<ir::ComposedAttrs>().what, in);
+        });
+  }
+}
+
 // Recurrent layers step by step. A gradient whose layer is computed here too reads the layer's steps themselves: what
 // the layer keeps for it is then nothing that anybody reads.
 std::vector<Value> with_steps(const std::vector<Value>& outputs) {
@@ -244,7 +259,7 @@ Plan make_plan(const Request& request) {
   const ir::InRealm nothing_is_evaluated_here(realm);
   const std::vector<Value> wanted = values_kept(request.outputs);
   ByNode<uint32_t> literals;
-  std::vector<Value> simple = simplified_graph(with_steps(wanted), request, realm, literals);
+  std::vector<Value> simple = simplified_graph(with_steps(with_compositions(wanted)), request, realm, literals);
   if (request.limits.channels_last) simple = with_channels_last(simple, request.takes);
   Recomputed graph{with_calls_of(request.limits, std::move(simple)), {}};
   if (!request.limits.one_op_per_kernel) {

@@ -7,6 +7,7 @@
 #include "tenon/base/zero_division.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/tensor/composed.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
@@ -572,26 +573,48 @@ Tensor bounded(const Tensor& x, const Operand& bound, bool from_below) {
   return where(inside, x, is_float(x.dtype()) ? where(isnan(x), x.detach(), bound) : bound);
 }
 
-// Numbers as bounds, where no gradient asks what happens at them: one comparison each. x and a bound that are equal
-// have the same bits but for 0, where the bound's sign counts.
-Tensor bounded_flatly(const Tensor& x, std::optional<double> min, std::optional<double> max) {
+// Numbers as bounds, which are operands: with others it is the same function.
+struct NumberBounds {
+  Tensor min, max;  // undefined where there is none
+  bool min_is_zero, max_is_zero;
+};
+
+// Where no gradient asks what happens at them: one comparison each. x and a bound that are equal have the same bits but
+// for 0, where the bound's sign counts.
+Tensor bounded_flatly(const Tensor& x, const NumberBounds& bounds) {
+  const Tensor &min = bounds.min, &max = bounds.max;
   Tensor result = x;
-  if (min) result = *min != 0 ? maximum(result, *min) : where(le(result, *min), *min, result);
-  if (max) result = *max != 0 ? minimum(result, *max) : where(ge(result, *max), *max, result);
+  if (min.defined()) result = bounds.min_is_zero ? where(le(result, min), min, result) : maximum(result, min);
+  if (max.defined()) result = bounds.max_is_zero ? where(ge(result, max), max, result) : minimum(result, max);
   return result;
 }
 
 // The same with its gradient: none at the bounds, beyond them and for NaN.
-Tensor bounded_by_numbers(const Tensor& x, std::optional<double> min, std::optional<double> max) {
-  if (!grad_enabled() || !x.requires_grad()) return bounded_flatly(x, min, max);
+Tensor bounded_with_gradient(const Tensor& x, const NumberBounds& bounds) {
   const CustomFunction function{
-      "clamp", [=](std::span<const Tensor> in) { return std::vector{bounded_flatly(in[0], min, max)}; },
+      "clamp", [=](std::span<const Tensor> in) { return std::vector{bounded_flatly(in[0], bounds)}; },
       [=](std::span<const Tensor> in, std::span<const Tensor> grads) {
-        const Tensor &w = in[0], above = min ? gt(w, *min) : Tensor(), below = max ? lt(w, *max) : Tensor();
-        const Tensor inside = !min ? below : !max ? above : logical_and(above, below);
+        const Tensor& w = in[0];
+        const Tensor above = bounds.min.defined() ? gt(w, bounds.min) : Tensor();
+        const Tensor below = bounds.max.defined() ? lt(w, bounds.max) : Tensor();
+        const Tensor inside = !above.defined() ? below : !below.defined() ? above : logical_and(above, below);
         return std::vector{where(inside, grads[0], 0.0)};
       }};
   return apply(function, std::vector{x})[0];
+}
+
+Tensor bounded_by_numbers(const Tensor& x, std::optional<double> min, std::optional<double> max) {
+  std::vector<Tensor> operands{x};
+  for (const std::optional<double>& bound : {min, max}) {
+    if (bound) operands.push_back(tensor_of(record::number("clamp", Number(*bound), x.dtype(), x.device().id)));
+  }
+  const bool min_is_zero = min == 0.0, max_is_zero = max == 0.0;
+  return composed(
+      "clamp", {min.has_value(), max.has_value(), min_is_zero, max_is_zero}, operands, [&](std::span<const Tensor> in) {
+        const NumberBounds bounds{min ? in[1] : Tensor(), max ? in.back() : Tensor(), min_is_zero, max_is_zero};
+        const bool has_gradient = grad_enabled() && in[0].requires_grad();
+        return std::vector{has_gradient ? bounded_with_gradient(in[0], bounds) : bounded_flatly(in[0], bounds)};
+      })[0];
 }
 
 // Between two tensors, with PyTorch's gradients: a tie of x with one bound is shared, one with both is x's alone, and

@@ -14,6 +14,7 @@
 #include "tenon/exec/eval.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/tensor/composed.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/generator_state.h"
 #include "tenon/tensor/mapping.h"
@@ -151,11 +152,14 @@ Tensor randperm(int64_t n, const Options& options, Generator* generator) {
   // Sorting 62-bit keys, the upper 31 bits of both words: ties are as good as impossible, and broken by position. A
   // word whose first bit is flipped is in order as a signed number. Drawn into memory once, all first words before all
   // second ones: both of a pair would be drawn for each of them.
-  const Tensor pair = chosen(generator).bits(2 * n, options.device).reshape({n, 2}).permute({1, 0}).clone();
-  const Tensor upper = bitwise_and(bitwise_xor(pair.select(0, 0), std::numeric_limits<int32_t>::min()), -2);
-  const Tensor lower = bitwise_and(pair.select(0, 1).to(DType::i64), int64_t{0xFFFFFFFE});
-  const Tensor keys = add(upper.to(DType::i64) << 32, lower);
-  Tensor made = argsort(keys).to(options.dtype.value_or(DType::i64));
+  const DType dtype = options.dtype.value_or(DType::i64);
+  const Tensor bits = chosen(generator).bits(2 * n, options.device);
+  Tensor made = composed("randperm", {static_cast<int>(dtype)}, {&bits, 1}, [&](std::span<const Tensor> in) {
+    const Tensor pair = in[0].reshape({n, 2}).permute({1, 0}).clone();
+    const Tensor upper = bitwise_and(bitwise_xor(pair.select(0, 0), std::numeric_limits<int32_t>::min()), -2);
+    const Tensor lower = bitwise_and(pair.select(0, 1).to(DType::i64), int64_t{0xFFFFFFFE});
+    return std::vector{argsort(add(upper.to(DType::i64) << 32, lower)).to(dtype)};
+  })[0];
   if (n > 0) set_known_range(made, 0, n - 1);
   return made;
 }

@@ -36,8 +36,8 @@ INSTANTIATE_TEST_SUITE_P(Ops, Table, testing::ValuesIn(all_ops()),
 TEST(OpTable, StandsInTheOrderOfTheEnum) {
   EXPECT_EQ(info(Op::buffer).name, "buffer");
   EXPECT_EQ(info(Op::add).name, "add");
-  EXPECT_EQ(info(Op::custom).name, "custom");
-  EXPECT_EQ(static_cast<size_t>(Op::custom) + 1, op_table().size());
+  EXPECT_EQ(info(Op::composed).name, "composed");
+  EXPECT_EQ(static_cast<size_t>(Op::composed) + 1, op_table().size());
 }
 
 TEST(OpTable, HasUniqueNames) {

@@ -13,6 +13,9 @@
 #include "tenon/device/registry.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/infer.h"
+#include "tenon/tensor/access.h"
+#include "tenon/tensor/composed.h"
+#include "tenon/tensor/ops.h"
 
 namespace tenon::ops_test {
 namespace {
@@ -554,6 +557,26 @@ Row custom_row() {
           kDiff};
 }
 
+// Smaller and larger of two numbers, and what was given, turned.
+std::vector<Value> composed_of(const Recording& r) {
+  const Tensor in[] = {tensor_showing(r.in[0]), tensor_showing(r.in[1])};
+  const auto made = composed("rows", {}, in, [](std::span<const Tensor> x) {
+    const Tensor is_less = lt(x[0], x[1]);
+    return std::vector{where(is_less, x[0], x[1]), where(is_less, x[1], x[0]), x[0].flip({0})};
+  });
+  return {value_of(made[0]), value_of(made[1]), value_of(made[2])};
+}
+
+Row composed_row() {
+  return {Op::composed,
+          {{"matrix", {{"a", {3, 4}}, {"b", {3, 4}}}, composed_of},
+           {"vector", {{"a", {5}}, {"b", {5}}}, composed_of},
+           {"empty", {{"a", {0}}, {"b", {0}}}, composed_of},
+           {"long_rows", {{"a", {2, 1037}}, {"b", {2, 1037}}}, composed_of, true}},
+          {},
+          kDiff};
+}
+
 Row passing(Op op, std::function<Value(const Recording&)> record, Slope slope = kDiff) {
   return {op,
           in_any_shape({{"x", {}}}, record),
@@ -663,6 +686,7 @@ std::vector<Row> all_rows() {
       passing(Op::detach, detached, Slope::none),
       passing(Op::param, [](const Recording& r) { return differentiable(r.in[0]); }),
       custom_row(),
+      composed_row(),
   };
 }
 
