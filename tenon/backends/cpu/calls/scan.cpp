@@ -1,6 +1,52 @@
-// scan: running sums, products and maxima along an axis. Float dtypes run in double, as PyTorch's do on the CPU: a running f32
-// sum of a million numbers would keep only half of its digits.
+// scan: running sums, products and maxima along an axis. Float dtypes run in double, as PyTorch's do on the CPU: a
+// running f32 sum of a million numbers would keep only half of its digits.
+//
+// A running maximum mostly stays what it is: whole vectors below it are passed over. A row of 256 random numbers takes
+// a fifth of the time that it takes number by number; where every number is a new maximum it takes no longer.
 
+#include "tenon/backends/cpu/highway.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tenon/backends/cpu/calls/scan.cpp"
+#include "hwy/foreach_target.h"
+// The order of these matters.
+#include "hwy/highway.h"
+#include "tenon/backends/cpu/tile/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::backends::cpu::HWY_NAMESPACE {
+namespace {
+
+// Writes `total` for the vectors of numbers from the first on that are all less, and tells how many numbers these are.
+template <typename T>
+size_t repeat_while_less(const T* from, T* to, T total, size_t n) {
+  const hn::ScalableTag<T> d;
+  constexpr size_t kStep = kLanesOf<decltype(d)>;
+  const auto all = hn::Set(d, total);
+  size_t i = 0;
+  for (; i + kStep <= n && hn::AllTrue(d, hn::Lt(hn::LoadU(d, from + i), all)); i += kStep) hn::StoreU(all, d, to + i);
+  return i;
+}
+
+}  // namespace
+
+size_t repeat_f32_here(const float* from, float* to, float total, size_t n) {
+  return repeat_while_less(from, to, total, n);
+}
+size_t repeat_f64_here(const double* from, double* to, double total, size_t n) {
+  return repeat_while_less(from, to, total, n);
+}
+size_t repeat_i32_here(const int32_t* from, int32_t* to, int32_t total, size_t n) {
+  return repeat_while_less(from, to, total, n);
+}
+size_t repeat_i64_here(const int64_t* from, int64_t* to, int64_t total, size_t n) {
+  return repeat_while_less(from, to, total, n);
+}
+
+}  // namespace tenon::backends::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -10,6 +56,24 @@
 
 namespace tenon::backends::cpu {
 namespace {
+
+HWY_EXPORT(repeat_f32_here);
+HWY_EXPORT(repeat_f64_here);
+HWY_EXPORT(repeat_i32_here);
+HWY_EXPORT(repeat_i64_here);
+
+size_t repeat_while_less(const float* from, float* to, float total, size_t n) {
+  return HWY_DYNAMIC_DISPATCH(repeat_f32_here)(from, to, total, n);
+}
+size_t repeat_while_less(const double* from, double* to, double total, size_t n) {
+  return HWY_DYNAMIC_DISPATCH(repeat_f64_here)(from, to, total, n);
+}
+size_t repeat_while_less(const int32_t* from, int32_t* to, int32_t total, size_t n) {
+  return HWY_DYNAMIC_DISPATCH(repeat_i32_here)(from, to, total, n);
+}
+size_t repeat_while_less(const int64_t* from, int64_t* to, int64_t total, size_t n) {
+  return HWY_DYNAMIC_DISPATCH(repeat_i64_here)(from, to, total, n);
+}
 
 constexpr int64_t kAbreast = 128;  // lines that lie side by side are scanned together
 constexpr int64_t kGrainElements = 16 << 10;
@@ -71,7 +135,20 @@ class Scan : public CallKernel {
     return x != x || total == total ? x : total;
   }
 
+  void scan_maximum(const T* from, T* to) const {
+    constexpr int64_t kOneByOne = 16;  // before it pays to look at whole vectors again
+    Total total = start();
+    for (int64_t i = 0; i < lines_.length;) {
+      const int64_t end = std::min(i + kOneByOne, lines_.length);
+      for (; i < end; ++i) to[i] = total = joined(total, from[i]);
+      i += static_cast<int64_t>(repeat_while_less(from + i, to + i, total, static_cast<size_t>(lines_.length - i)));
+    }
+  }
+
   void scan(const T* from, T* to, int64_t abreast) const {
+    if constexpr (kIsMax && sizeof(T) >= 4) {
+      if (lines_.inner == 1) return scan_maximum(from, to);
+    }
     if (abreast == 1) {
       Total total = start();
       for (int64_t i = 0; i < lines_.length; ++i) {
@@ -107,3 +184,4 @@ std::unique_ptr<CallKernel> compile_scan(const ir::Call& call) {
 }
 
 }  // namespace tenon::backends::cpu
+#endif
