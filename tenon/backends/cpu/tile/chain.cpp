@@ -43,6 +43,14 @@ struct Div {
   static HWY_INLINE Floats run(F32, Floats a, Floats b) { return hn::Div(a, b); }
 };
 
+// As tile/arithmetic.cpp has it.
+struct Maximum {
+  static HWY_INLINE Floats run(F32, Floats a, Floats b) {
+    const Floats larger = hn::IfThenElse(hn::Or(hn::Lt(a, b), hn::IsNaN(b)), b, a);
+    return hn::IfThenElse(hn::Eq(a, b), hn::And(a, b), larger);
+  }
+};
+
 // Eight vectors of what needs many registers would not fit into them.
 template <class F>
 struct ByFours {
@@ -197,6 +205,7 @@ LinkFn link_of_here(Op op, LinkForm form) {
     case Op::add: return AllLinks::two<Add>(form);
     case Op::mul: return AllLinks::two<Mul>(form);
     case Op::div: return AllLinks::two<Div>(form);
+    case Op::maximum: return AllLinks::two<Maximum>(form);
     default: return nullptr;
   }
 }
