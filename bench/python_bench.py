@@ -140,11 +140,26 @@ def beside_torch(python, names):
             print(f"{name:26} {mine:8.3f} ms" + (f", torch {theirs:8.3f} ms, {mine / theirs:.2f} x" if theirs else ""))
 
 
+def by_turns(names, threads):
+    """Both in this process, which has torch, and in turn: what else runs on the machine changes both alike."""
+    import tenon
+    import torch
+
+    for library in (tenon, torch):
+        library.set_num_threads(threads)
+    for name in names:
+        (mine, my_processor), (theirs, their_processor) = python_loops.by_turns((tenon, torch), name)
+        print(f"{name:36} {mine:9.1f} us, torch {theirs:9.1f} us, {mine / theirs:.2f} x; processor time {my_processor:9.1f}, "
+              f"{their_processor:9.1f} us, {my_processor / their_processor:.2f} x", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--torch", help="the Python that has torch")
     parser.add_argument("--fast", action="store_true", help="without DistilGPT-2")
     parser.add_argument("--loops", nargs="*", help="the loops and functions of python_loops.py alone, or those named")
+    parser.add_argument("--by-turns", nargs="*", help="the same by turns in one process, by a Python that has torch")
+    parser.add_argument("--threads", type=int, default=2, help="of --by-turns")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.only in ("mlp", "distilgpt2"):
@@ -152,6 +167,9 @@ def main():
         return
     if args.only and ":" in args.only:
         print(loop(*args.only.split(":")))
+        return
+    if args.by_turns is not None:
+        by_turns(args.by_turns or python_loops.LOOPS, args.threads)
         return
     if args.loops is not None:
         beside_torch(args.torch or sys.executable, args.loops or python_loops.LOOPS)

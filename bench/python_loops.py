@@ -261,7 +261,7 @@ def sampled(lib, x, grid):
     return lib.nn.functional.grid_sample(x, grid, align_corners=False)
 
 
-IMAGES = {"small": (1, 3, 8, 8), "usual": (4, 8, 64, 64), "large": (8, 32, 128, 128)}
+IMAGES = {"small": (1, 3, 8, 8), "icons": (2, 3, 16, 16), "usual": (4, 8, 64, 64), "large": (8, 32, 128, 128)}
 MATRICES = {"small": (16, 16), "usual": (256, 256), "large": (2048, 2048)}
 sized("cummax", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.cummax(x, 1), **MATRICES)
 sized("clamp", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.clamp(x, 0.2, 0.8), **MATRICES)
@@ -269,11 +269,11 @@ sized("clamp, gradient", lambda lib, *shape: [lib.rand(*shape).requires_grad_()]
       with_gradient(lambda lib, x: lib.clamp(x, 0.2, 0.8)), **MATRICES)
 sized("diag", lambda lib, n: [lib.rand(n)], lambda lib, x: lib.diag(x), small=(16,), usual=(256,), large=(2048,))
 sized("diag of a matrix", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.diag(x), **MATRICES)
-sized("randperm", lambda lib, n: [n], lambda lib, n: lib.randperm(n), small=(64,), usual=(100_000,), large=(2_000_000,))
+sized("randperm", lambda lib, n: [n], lambda lib, n: lib.randperm(n), ten=(10,), small=(64,), thousand=(1000,), usual=(100_000,), large=(2_000_000,))
 sized("cdist, gradient", lambda lib, n, m: [lib.rand(n, m).requires_grad_(), lib.rand(n, m).requires_grad_()], distances,
-      small=(8, 3), usual=(128, 32), large=(1024, 64))
+      small=(8, 3), places=(100, 3), usual=(128, 32), large=(1024, 64))
 sized("cdist", lambda lib, n, m: [lib.rand(n, m), lib.rand(n, m)], lambda lib, a, b: lib.cdist(a, b),
-      small=(8, 3), usual=(128, 32), large=(1024, 64))
+      small=(8, 3), places=(100, 3), usual=(128, 32), large=(1024, 64))
 sized("grid_sample", lambda lib, *shape: [x.detach() for x in images_and_places(lib, *shape)], sampled, **IMAGES)
 sized("grid_sample, gradient", images_and_places, with_gradient(sampled), **IMAGES)
 sized("avg_pool2d", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.nn.functional.avg_pool2d(x, 2), **IMAGES)
@@ -298,3 +298,25 @@ def milliseconds(lib, name, warm_up=10, steps=40):
         step()
         times.append(time.process_time() - start)
     return statistics.median(times) * 1e3
+
+
+def by_turns(libraries, name, rounds=15, seconds=0.004):
+    """Microseconds of a step for each library, the medians of rounds in which they take turns: wall and processor time."""
+    steps = {}
+    for lib in libraries:
+        lib.manual_seed(0)
+        steps[lib] = LOOPS[name](lib)
+        for _ in range(15):
+            steps[lib]()
+    start = time.perf_counter()
+    steps[libraries[-1]]()
+    count = max(3, min(300, int(seconds / (time.perf_counter() - start))))
+    times = {lib: ([], []) for lib in libraries}
+    for i in range(rounds):
+        for lib in libraries[::1 if i % 2 else -1]:
+            wall, processor = time.perf_counter(), time.process_time()
+            for _ in range(count):
+                steps[lib]()
+            times[lib][0].append((time.perf_counter() - wall) / count * 1e6)
+            times[lib][1].append((time.process_time() - processor) / count * 1e6)
+    return [tuple(map(statistics.median, times[lib])) for lib in libraries]
