@@ -39,7 +39,7 @@ XML = ROOT / "build/docs/reference"
 AREAS = [
     ("tensors", "Tensors", "The tensor, its dtypes and devices, new tensors, operators, memory shared with others.",
      ["tensor/tensor.h", "tensor/creation.h", "tensor/operators.h", "tensor/number.h", "ir/dtype.h", "ir/shape.h", "base/half.h",
-      "tensor/in_place.h", "tensor/share.h", "tensor/dlpack.h", "tensor/format.h"]),
+      "tensor/in_place.h", "tensor/event.h", "tensor/share.h", "tensor/dlpack.h", "tensor/format.h"]),
     ("functions", "Functions of tensors", "Every function of tensors. Most are methods as well, and many have a form in place.",
      ["tensor/ops.h", "tensor/arrangements.h"]),
     ("mathematics", "Linear algebra, Fourier transforms, distributions", "What is made of LAPACK and FFTW, and random variables.",
@@ -116,6 +116,7 @@ INTERNAL = {
     "rl/captured.h": "inside of learners",
     "rl/table_sharing.h": "inside of TupleLearner",
     "tensor/host_read.h": "reads of Python",
+    "tensor/reshaped.h": "changes of shape in place of Python",
     "text/bpe_merge.h": "inside of tokenizers",
     "text/word_counts.h": "inside of trainers of tokenizers",
 }

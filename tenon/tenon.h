@@ -90,6 +90,7 @@
 #include "tenon/tensor/compile.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/dlpack.h"
+#include "tenon/tensor/event.h"
 #include "tenon/tensor/format.h"
 #include "tenon/tensor/functional.h"
 #include "tenon/tensor/host_read.h"

@@ -37,6 +37,7 @@ struct Actions {
   int64_t size = 0;          // how many of them
   float low = -1, high = 1;  // between these
 
+  /// Whether it is one of `count`.
   bool is_discrete() const { return count > 0; }
   /// How many numbers an action takes: 1, which is its number, or `size`.
   int64_t width() const { return is_discrete() ? 1 : size; }
@@ -49,6 +50,7 @@ struct Outcome {
   bool terminated = false;  // the episode is over
   bool truncated = false;   // it was cut off, by a limit of steps say
 
+  /// Whether no action comes after it in this episode.
   bool ends() const { return terminated || truncated; }
 };
 

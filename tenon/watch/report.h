@@ -34,6 +34,7 @@ std::string report_html(const ReportInput& input);
 /// 1234567 as 1,234,567.
 std::string with_separators(int64_t number);
 /// "512 MiB", "1.5 GiB".
+///   watch::bytes_text(512 << 20);
 std::string bytes_text(int64_t bytes);
 /// "1 min 02 s".
 std::string duration_text(double seconds);
