@@ -61,6 +61,12 @@ void require_same_dtype(std::string_view op, const Tensor& x, const Tensor& sour
   if (source.dtype() != x.dtype()) base::fail(op, "dtypes {} and {} differ", name(x.dtype()), name(source.dtype()));
 }
 
+// Bools as integers: a sum is true where any is, a product where all are.
+template <typename F>
+Tensor of_bools(const Tensor& x, const Tensor& source, F&& f) {
+  return ne(f(x.to(DType::i32), source.to(DType::i32)), 0);
+}
+
 // x where an index names no place. The source's gradient is 0, or has no elements.
 Tensor untouched(const Tensor& x, const Operand& source) {
   return source.is_tensor() ? record::with_flat_part(x.clone(), source.tensor()) : x.clone();
@@ -104,6 +110,8 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
     require_same_dtype("scatter_add", x, source);
     return untouched(x, source);
   }
+  if (x.dtype() == DType::boolean && source.dtype() == DType::boolean)
+    return of_bools(x, source, [&](const Tensor& to, const Tensor& from) { return scatter_add(to, dim, index, from); });
   if (is_single_and_vector(x, index))
     return scatter_add(at_least_vector(x), dim, at_least_vector(index), at_least_vector(source)).reshape(x.shape());
   require_index("scatter_add", x, index);
@@ -307,10 +315,15 @@ Tensor scatter_reduce(const Tensor& given, int64_t dim, const Tensor& index, con
   if (reduce != "sum" && reduce != "prod" && reduce != "mean" && reduce != "amax" && reduce != "amin") {
     base::fail("scatter_reduce", "reduce is \"sum\", \"prod\", \"mean\", \"amax\" or \"amin\", not \"{}\"", reduce);
   }
-  if (whole.dtype() == DType::boolean) base::fail("scatter_reduce", "is not defined on bool");
+  if (whole.dtype() == DType::boolean && reduce == "mean") base::fail("scatter_reduce", "bools have no mean");
   if (names_nothing("scatter_reduce", given, dim, index)) {
     require_same_dtype("scatter_reduce", given, source);
     return untouched(given, source);
+  }
+  if (given.dtype() == DType::boolean && source.dtype() == DType::boolean) {
+    return of_bools(given, source, [&](const Tensor& to, const Tensor& from) {
+      return scatter_reduce(to, dim, index, from, reduce, include_self);
+    });
   }
   const auto [x, places, values] =
       scattering("scatter_reduce", whole, dim, at_least_vector(index), at_least_vector(source));
@@ -350,12 +363,16 @@ Tensor index_reduce(const Tensor& given, int64_t dim, const Tensor& index, const
 
 Tensor index_add(const Tensor& given, int64_t dim, const Tensor& index, const Tensor& source, Number alpha) {
   const auto [x, places, values, axis] = slices("index_add", given, dim, index, source);
-  if (x.dtype() == DType::boolean) base::fail("index_add", "is not defined on bool");
   const bool is_one = !alpha.is_real() && alpha.as_int() == 1;
   if (alpha.is_real() && !is_float(x.dtype()))
     base::fail("index_add", "alpha must be an integer for {}", name(x.dtype()));
   const Tensor scaled = is_one ? values : mul(values, alpha);
   if (values.numel() == 0) return untouched(given, source);
+  if (x.dtype() == DType::boolean) {
+    return of_bools(given, source, [&](const Tensor& to, const Tensor& from) {
+      return index_add(to, dim, index, from, alpha.as_int() != 0 ? 1 : 0);
+    });
+  }
   return tensor_of(
       ir::reshape(ir::scatter_add(record::in(x), value_of(places), record::in(scaled), axis), given.shape()));
 }
