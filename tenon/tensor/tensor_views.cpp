@@ -297,14 +297,21 @@ bool is_changeable(const Impl& owner) {
   return !(trace && trace->is_outside(*owner)) && !(mapping && owner->mapping != mapping->id);
 }
 
-// As a write that changes nothing: views of the owner look at it again, past the gradients that others of them have.
-void look_again(const Impl& owner) {
+// As after a write that changes nothing: views look at their owner again, past the gradients that others of them have.
+// The one that was changed in place keeps its way to the owner, as in PyTorch.
+void look_again(const Impl& owner, const Impl& changed) {
   if (!owner->value.needs_grad() || owner->leaf) return;
-  if (const Impl standing = owner->replacement()) return pass_through(*owner, *standing, own(standing->held()));
-  owner->value = own(owner->value);
+  std::vector<std::pair<Impl, ir::Value>> kept;
+  for (const Impl& one : {changed, owner->replacement()}) {
+    if (one) kept.emplace_back(one, value_of(tensor_of(one)));
+  }
   ++owner->version;
   owner->drop_what_views_show();
-  if (owner->retained) note_retained(*owner, owner->value);
+  std::lock_guard lock(views_mutex());
+  for (auto& [one, value] : kept) {
+    one->value = std::move(value);
+    std::atomic_ref<uint64_t>(one->seen_version).store(owner->version, std::memory_order_release);
+  }
 }
 
 }  // namespace
@@ -316,11 +323,11 @@ void replace_by(std::string_view op, Tensor& tensor, const Tensor& reshaped) {
   if (grad_enabled() && before->root && writes_a_leaf(*before))
     fail(op, "a view of a leaf that requires grad cannot be changed in place; make another view of it");
   tensor = reshaped;
-  if (before == view || view->detached || view->leaf) return;
-  if (before->retained) move_retained(before, view);
+  if (view->detached || view->leaf) return;
+  if (before != view && before->retained) move_retained(before, view);
   if (!is_changeable(owner)) return;
-  if (before != owner && owner->replacement() != before) return look_again(owner);  // a view of another stays one
-  if (view->root != owner || !moves_back(*view, shape_of(owner))) return;
+  if (before != owner && owner->replacement() != before) return look_again(owner, view);  // a view stays one
+  if (before == view || view->root != owner || !moves_back(*view, shape_of(owner))) return;
   before->is_in_place_of_root = false;
   view->is_in_place_of_root = owner->is_replaced = true;
   if (reshaped.requires_grad()) pass_through(*owner, *view, value_of(reshaped));

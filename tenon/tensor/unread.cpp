@@ -165,7 +165,8 @@ void compute_long_chain(const ir::Value& value) {
   if (depth < kNotShort || value.needs_grad()) return;
   const bool has_doubled = depth - std::bit_floor(depth) < kMostOfALink;
   if (depth < kLong && !has_doubled) return;
-  if (length_carried(value) < std::min(kLong, std::bit_floor(depth))) return;
+  // Below the chain may lie what was computed since it was recorded.
+  if (length_carried(value) < (depth < kLong ? std::bit_floor(depth) / 2 : kLong)) return;
   if (!may_be_computed_early(value) || (depth < kLong && !has_large_graph(value))) return;
   Early early;
   if (std::ranges::find(early.values, value) == early.values.end()) early.values.push_back(value);
