@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "tenon/backends/cpu/tile/chain.cpp"
 #include "hwy/foreach_target.h"
 // The order of these matters.
+#include <cmath>
 #include <utility>
 
 #include "hwy/cache_control.h"
@@ -117,6 +118,18 @@ struct Links<std::index_sequence<kAt...>> {
     return next(link, i, row, column, F::run(d, number, v)...);
   }
 
+  // Beside a number that is neither NaN nor -0 one comparison gives the same bits.
+  template <bool kFirst>
+  static void apply_largest(const Link* link, size_t i, size_t row, size_t column, Vector<kAt>... v) {
+    const F32 d;
+    const float single = *elements(link, row);
+    const Floats number = hn::Set(d, single);
+    if (single == single && !(single == 0 && std::signbit(single)))
+      return next(link, i, row, column, hn::IfThenElse(hn::Le(v, number), number, v)...);
+    if constexpr (kFirst) return next(link, i, row, column, Maximum::run(d, v, number)...);
+    return next(link, i, row, column, Maximum::run(d, number, v)...);
+  }
+
   static void load(const Link* link, size_t i, size_t row, size_t column, Vector<kAt>...) {
     const F32 d;
     const float* from = elements(link, i);
@@ -190,6 +203,10 @@ struct Links<std::index_sequence<kAt...>> {
       default: return nullptr;
     }
   }
+  static LinkFn maximum(LinkForm form) {
+    if (form == LinkForm::v_number) return erased(apply_largest<true>);
+    return form == LinkForm::number_v ? erased(apply_largest<false>) : two<Maximum>(form);
+  }
 };
 using AllLinks = Links<std::make_index_sequence<kVectors>>;
 
@@ -205,7 +222,7 @@ LinkFn link_of_here(Op op, LinkForm form) {
     case Op::add: return AllLinks::two<Add>(form);
     case Op::mul: return AllLinks::two<Mul>(form);
     case Op::div: return AllLinks::two<Div>(form);
-    case Op::maximum: return AllLinks::two<Maximum>(form);
+    case Op::maximum: return AllLinks::maximum(form);
     default: return nullptr;
   }
 }
