@@ -6,6 +6,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/tensor/composed.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
 
@@ -281,6 +282,18 @@ Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
 
 namespace {
 
+// The last element up to every place that is as large as the largest one so far. Places are looked for in the words of
+// half the size that hold them as a rule.
+Tensor places_of(const Tensor& x, const Tensor& largest, size_t axis) {
+  const ir::Value now = record::in(x), best = record::in(largest);
+  const DType words = x.shape()[axis] <= std::numeric_limits<int32_t>::max() ? DType::i32 : DType::i64;
+  const ir::Value place = ir::iota_along(x.shape(), axis, words, x.device().id);
+  ir::Value is_taken = ir::equal(now, best);
+  if (is_float(x.dtype())) is_taken = ir::where(ir::equal(now, now), is_taken, ir::full_like(is_taken, 1));
+  const ir::Value last = ir::scan(ir::where(is_taken, place, ir::full_like(place, 0)), axis, ir::ScanKind::max);
+  return tensor_of(ir::cast(last, DType::i64));
+}
+
 // NaN counts as more extreme than all, whichever way.
 std::pair<Tensor, Tensor> extremes_so_far(std::string_view op, const Tensor& x, int64_t dim, bool largest) {
   if (record::is_single(op, x, dim)) return {x.clone(), zeros({}, Options(DType::i64, x.device()))};
@@ -294,13 +307,11 @@ std::pair<Tensor, Tensor> extremes_so_far(std::string_view op, const Tensor& x, 
   };
   const ir::Value given = record::in(x), seen = largest ? given : mirrored(given);
   const ir::Value extreme = ir::scan(seen, axis, ir::ScanKind::max);
-  // Each place holds the last one of those that are as extreme.
-  const ir::Value now = ir::detach(seen), best = ir::detach(extreme);
-  const ir::Value place = ir::iota_along(x.shape(), axis, DType::i64, x.device().id);
-  ir::Value is_taken = ir::equal(now, best);
-  if (is_float(x.dtype())) is_taken = ir::where(ir::equal(now, now), is_taken, ir::full_like(is_taken, 1));
-  const ir::Value places = ir::scan(ir::where(is_taken, place, ir::full_like(place, 0)), axis, ir::ScanKind::max);
-  return {tensor_of(largest ? extreme : mirrored(extreme)), tensor_of(places)};
+  const Tensor operands[] = {tensor_of(ir::detach(seen)), tensor_of(ir::detach(extreme))};
+  const Tensor places =
+      composed("places of extremes", {static_cast<int64_t>(axis)}, operands,
+               [&](std::span<const Tensor> in) { return std::vector{places_of(in[0], in[1], axis)}; })[0];
+  return {tensor_of(largest ? extreme : mirrored(extreme)), places};
 }
 
 }  // namespace
