@@ -1,9 +1,10 @@
-// One walk over the nodes, each recorded again where something below it has been replaced.
+// One walk over the nodes, each recorded again.
 
 #include "tenon/ir/composition.h"
 
 #include <algorithm>
 
+#include "tenon/base/error.h"
 #include "tenon/base/flat_map.h"
 #include "tenon/ir/build.h"
 #include "tenon/ir/topology.h"
@@ -20,7 +21,8 @@ Composition::Composition(std::string called, std::vector<Value> from, std::vecto
     if (const Value* data = data_of(input)) given.insert(data->node.get());
   }
   for (NodeRef& node : topological_order(outputs, [&](const Node& n) { return given.contains(&n) || n.evaluated(); })) {
-    if (given.contains(node.get()) || node->evaluated()) continue;
+    if (given.contains(node.get())) continue;
+    if (node->evaluated()) base::fail(name, "a composition cannot bring values of its own along");
     may_fault = may_fault || node->info().kind == Kind::indexed;
     between.push_back(std::move(node));
   }
@@ -53,11 +55,10 @@ std::vector<Value> written_out(const Composition& what, std::span<const Value> o
     replaced.emplace(what.inputs[i].node.get(), Results{operands[i]});
     if (const Value* data = data_of(what.inputs[i])) replaced.emplace(data->node.get(), Results{detach(operands[i])});
   }
+  // Numbers too are recorded again: one that somebody has computed meanwhile would be a leaf that no operand is.
   for (const NodeRef& node : what.between) {
-    const std::span<const Value> before = node->inputs();
-    if (std::all_of(before.begin(), before.end(), [&](const Value& v) { return now(v) == v; })) continue;
     Operands inputs;
-    for (const Value& input : before) inputs.push_back(now(input));
+    for (const Value& input : node->inputs()) inputs.push_back(now(input));
     const NodeRef made = Node::make_like(*node, std::move(inputs));
     Results all;
     for (uint32_t i = 0; i < made->results(); ++i) all.push_back({made, i});

@@ -64,6 +64,7 @@ class Recorded : public ir::Composition {
 
   Gradient recorded_gradient(const std::vector<bool>& arrived, const std::vector<bool>& wanted) const {
     const Mapping without_values;
+    const ir::InRealm of_its_own(ir::InRealm::next());
     const EnableGrad differentiable;
     std::vector<Input> given = given_;
     std::vector<Value> reached, seeds, sources;
@@ -145,6 +146,7 @@ Words words_of(const Settings& settings, const std::vector<Value>& operands) {
 std::shared_ptr<const Entry> recorded(const char* name, Words words, const std::vector<Value>& operands,
                                       const Composed& f) {
   const Mapping without_values;
+  const ir::InRealm of_its_own(ir::InRealm::next());  // where no number is a node that somebody has computed
   std::vector<Input> given;
   std::vector<Tensor> seen;
   for (const Value& operand : operands) {

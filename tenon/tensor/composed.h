@@ -37,8 +37,9 @@ class Settings {
 
 using Composed = std::function<std::vector<Tensor>(std::span<const Tensor> inputs)>;
 
-/// f of the inputs. It must depend on nothing but them and the settings, must read no value, draw no random number and
-/// write no tensor; what `name` and the settings say is the same function in every call.
+/// f of the inputs. It must depend on nothing but them and the settings, must read no value, bring none along from the
+/// host, draw no random number and write no tensor; what `name` and the settings say is the same function in every
+/// call.
 std::vector<Tensor> composed(const char* name, const Settings& settings, std::span<const Tensor> inputs,
                              const Composed& f);
 

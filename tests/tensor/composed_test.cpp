@@ -51,6 +51,19 @@ TEST(Composed, GivesTheBitsOfItsOps) {
   EXPECT_EQ(read(as_one(x.t(), y.t())[0] * 2), read(plain(std::array{x.t(), y.t()})[0] * 2));
 }
 
+TEST(Composed, HasNumbersThatOthersHaveComputed) {
+  const auto plus_number = [](const Tensor& x) {
+    const Composed f = [](std::span<const Tensor> in) { return std::vector{in[0] * in[0] + 0.375}; };
+    return composed("composed_test.number", {}, std::array{x}, f)[0];
+  };
+  const Tensor number = full({}, 0.375, Options(DType::f64));
+  EXPECT_EQ(number.item<double>(), 0.375);
+  EXPECT_EQ(read(plus_number(reals({1}))), Reals({1.375}));
+  const Tensor again = full({1}, 0.375, Options(DType::f64)), single = full({}, 0.375, Options(DType::f64));
+  wait({again, single, number});
+  EXPECT_EQ(read(plus_number(reals({2}))), Reals({4.375}));
+}
+
 TEST(Composed, HasGradientsOfEveryOrder) {
   const double at = 0.7, other = 3;
   Tensor x = reals({at}).requires_grad_(), y = reals({other}).requires_grad_();
