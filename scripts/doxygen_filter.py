@@ -15,6 +15,47 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from check_links import ROOT, slug
 
 
+# What public headers declare for the library itself.
+HIDDEN = """
+tenon::detail tenon::literal tenon::TensorImpl tenon::IndexEntry tenon::Generator::State tenon::Scalar::State
+tenon::base::Scope tenon::base::scope_path tenon::base::scope_number tenon::base::throw_error tenon::base::fail tenon::base::fail_range
+tenon::base::fail_zero_division tenon::base::f16_to_double tenon::base::double_to_f16 tenon::base::bf16_to_double
+tenon::base::double_to_bf16 tenon::base::check_interrupt tenon::base::InterruptClock tenon::device::fail_out_of_memory
+tenon::StorageOf tenon::dispatch tenon::ir::checked_count tenon::ir::require_shape tenon::ir::iota_dims
+tenon::ir::inverse_permutation tenon::ir::channels_to_last tenon::ir::channels_to_second tenon::ir::row_major_strides
+tenon::ir::count tenon::ir::DeviceId fmt::formatter fmt tenon::io::MappedFile tenon::io::OpenFolder tenon::text::JsonView
+tenon::is_autocast tenon::autocast tenon::autocast_values tenon::with_history_of tenon::autocast_wide tenon::autocast_product
+tenon::keep_shadow tenon::write_with_shadow tenon::shadow_of tenon::release_dlpack
+tenon::nn::CallScope tenon::nn::CallObserver tenon::nn::collect_tensors tenon::nn::called tenon::nn::summary_of_call
+tenon::nn::Module::call_hooks tenon::nn::Module::has_hooks tenon::nn::ModuleList::Iterator tenon::nn::batch_norm_counted
+tenon::nn::PlainLoss tenon::nn::LossWithNumber tenon::nn::PairLoss tenon::nn::WeightedLoss tenon::nn::AttentionWeights
+tenon::nn::attend tenon::nn::attention_weights tenon::nn::recurrent tenon::nn::RecurrentCell tenon::nn::Recurrent::Cell tenon::nn::Recurrent::Weights
+tenon::optim::Restart tenon::optim::restart_at tenon::optim::next_restart tenon::optim::Annealing tenon::optim::between
+tenon::optim::Phase tenon::optim::along tenon::optim::Cycle tenon::optim::cycle_at tenon::optim::height_of tenon::optim::Observed
+tenon::optim::observe tenon::optim::lowered tenon::optim::GradScaler::inverse
+tenon::data::CsvColumn tenon::data::parse_csv tenon::data::open_documents tenon::data::shown_text tenon::data::parse_token_file
+tenon::data::DataLoader::Iterator tenon::data::kTokenFileHeaderBytes tenon::data::kMostVocabulary tenon::data::tokens_before_validation
+tenon::text::BertWords tenon::text::SpecialTokens tenon::text::parse_bpe_files tenon::text::parse_hugging_face_bpe
+tenon::text::hugging_face_json tenon::text::parse_hugging_face_wordpiece tenon::text::special_named tenon::text::first_token
+tenon::text::last_token tenon::text::parse_vocabulary_lines
+tenon::io::require_unchanged_model tenon::io::save_with_config tenon::io::StoredTensors tenon::io::stored tenon::io::save_torch_pickle
+tenon::io::torch_pickle_file tenon::io::Llama2cWeight tenon::io::Llama2cContent tenon::io::parse_llama2c tenon::io::for_each_part
+tenon::io::is_computed tenon::io::parse_llama2c_tokenizer
+tenon::models::BertEmbeddings tenon::models::BertSelfAttention tenon::models::BertOutput tenon::models::BertAttention
+tenon::models::BertDense tenon::models::BertLayer tenon::models::BertEncoder tenon::models::BertPooler tenon::models::BertModel
+tenon::models::BertPredictions tenon::models::BertMaskedHead tenon::models::Conv1D tenon::models::Gpt2Attention tenon::models::Gpt2Mlp
+tenon::models::Gpt2Block tenon::models::Gpt2Transformer tenon::models::LlamaAttention tenon::models::LlamaMlp tenon::models::LlamaBlock
+tenon::models::LlamaTransformer tenon::models::padded_rows tenon::models::completed tenon::models::as_wordpiece
+tenon::models::TextStream tenon::models::require_merged
+tenon::rl::refuse_cell tenon::rl::checked tenon::rl::changed_keys tenon::rl::is_dqn_key tenon::rl::dqn_config_markdown
+tenon::train::default_device_name tenon::train::take_model tenon::train::config_markdown tenon::train::tell_of_checkpoint
+tenon::train::PipesMayClose tenon::train::sources_of_run tenon::train::run_owning
+tenon::train::RunFolder::abandon tenon::train::RunFolder::abandon_at_exit
+tenon::watch::parse_metrics tenon::watch::metrics_line tenon::watch::remove_samples_after tenon::watch::write_sample
+tenon::watch::with_separators tenon::watch::duration_text tenon::watch::config_table
+""".split()
+
+
 def name_of(page):
     """README.md of the guide is page guide."""
     path = page.relative_to(ROOT).with_suffix("").as_posix()
@@ -67,7 +108,7 @@ def header_of(path):
         out.append("///" + lines[i][2:])
         i += 1
     opening = out[1:]
-    out += with_notes(without_private(lines[i:]))
+    out += with_notes(without_hidden(without_private(lines[i:])))
     # "Tensor: the value type users hold." describes the class of that name, too.
     named = re.match(r"/// (\w+): ", opening[0]) if opening else None
     if named:
@@ -123,6 +164,40 @@ def without_private(lines):
             end = None
         if end is None:
             kept.append(line)
+    return kept
+
+
+def without_hidden(lines):
+    """Functions that are hidden, with their comments; classes and namespaces Doxygen leaves out itself."""
+    namespaces = [m.group(1) for line in lines if (m := re.match(r"namespace ([\w:]+) \{", line))]
+    spaces = {*namespaces, *(f"{a}::{b}" for a in namespaces for b in namespaces)}
+    functions, members = set(), set()
+    for name in HIDDEN:
+        scope, _, own = name.rpartition("::")
+        if scope in spaces:
+            functions.add(own)
+        elif scope.rpartition("::")[0] in spaces:
+            members.add((scope.rpartition("::")[2], own))
+    kept, owner, skips = [], "", None
+    for line in lines:
+        if skips is not None:
+            if line.startswith(skips + "}") or (line.rstrip().endswith(";") and not in_body):
+                skips = None
+            elif line.rstrip().endswith("{"):
+                in_body = True
+            continue
+        if found := re.match(r"(?:class|struct) (\w+)\b[^;]*$", line):
+            owner = found.group(1)
+        found = re.match(r"(  )?(?! |//|#|return|using|typedef)[^()]*?\b(\w+)\(", line.replace("decltype(auto)", "auto"))
+        if found and not found.group(2)[0].isupper() and (
+                (owner, found.group(2)) in members if found.group(1) else found.group(2) in functions):
+            while kept and re.match(r" *(///|template|requires)", kept[-1]):
+                kept.pop()
+            in_body = line.rstrip().endswith("{")
+            if not (line.rstrip().endswith(";") or line.rstrip().endswith("}")):
+                skips = found.group(1) or ""
+            continue
+        kept.append(line)
     return kept
 
 

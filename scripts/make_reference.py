@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes docs/reference, the reference of the library, from the comments of the public headers.
 
-    make_reference.py            writes the pages; Doxygen parses the headers
+    make_reference.py            writes the pages, and fails where something has no comment or no example; Doxygen parses
+                                 the headers
     make_reference.py --gaps     lists what has no comment or no example, and writes nothing
     make_reference.py --check    says which pages are not those of the headers as they are now; needs no Doxygen
     make_reference.py --headers  lists the headers that the pages describe; --hidden: the names they leave out
@@ -29,7 +30,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import make_functions
-from doxygen_filter import header_of
+from doxygen_filter import HIDDEN, header_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "docs/reference"
@@ -100,7 +101,8 @@ def all_headers():
     return [one.removeprefix("tenon/") for one in listed[1:]]
 
 
-AREAS = [(*area, [h for h in headers if h in all_headers()]) for *area, headers in AREAS]
+INCLUDED = all_headers()
+AREAS = [(*area, [h for h in headers if h in INCLUDED]) for *area, headers in AREAS]
 
 # Headers that tenon.h includes because others need them.
 INTERNAL = {
@@ -120,46 +122,6 @@ INTERNAL = {
     "text/bpe_merge.h": "inside of tokenizers",
     "text/word_counts.h": "inside of trainers of tokenizers",
 }
-
-# What public headers declare for the library itself.
-HIDDEN = """
-tenon::detail tenon::literal tenon::TensorImpl tenon::IndexEntry tenon::Generator::State tenon::Scalar::State
-tenon::base::Scope tenon::base::scope_path tenon::base::scope_number tenon::base::throw_error tenon::base::fail tenon::base::fail_range
-tenon::base::fail_zero_division tenon::base::f16_to_double tenon::base::double_to_f16 tenon::base::bf16_to_double
-tenon::base::double_to_bf16 tenon::base::check_interrupt tenon::base::InterruptClock tenon::device::fail_out_of_memory
-tenon::StorageOf tenon::dispatch tenon::ir::checked_count tenon::ir::require_shape tenon::ir::iota_dims
-tenon::ir::inverse_permutation tenon::ir::channels_to_last tenon::ir::channels_to_second tenon::ir::row_major_strides
-tenon::ir::count tenon::ir::DeviceId fmt::formatter fmt tenon::io::MappedFile tenon::io::OpenFolder tenon::text::JsonView
-tenon::is_autocast tenon::autocast tenon::autocast_values tenon::with_history_of tenon::autocast_wide tenon::autocast_product
-tenon::keep_shadow tenon::write_with_shadow tenon::shadow_of tenon::release_dlpack
-tenon::nn::CallScope tenon::nn::CallObserver tenon::nn::collect_tensors tenon::nn::called tenon::nn::summary_of_call
-tenon::nn::Module::call_hooks tenon::nn::Module::has_hooks tenon::nn::ModuleList::Iterator tenon::nn::batch_norm_counted
-tenon::nn::PlainLoss tenon::nn::LossWithNumber tenon::nn::PairLoss tenon::nn::WeightedLoss tenon::nn::AttentionWeights
-tenon::nn::attend tenon::nn::attention_weights tenon::nn::recurrent tenon::nn::RecurrentCell tenon::nn::Recurrent::Cell tenon::nn::Recurrent::Weights
-tenon::optim::Restart tenon::optim::restart_at tenon::optim::next_restart tenon::optim::Annealing tenon::optim::between
-tenon::optim::Phase tenon::optim::along tenon::optim::Cycle tenon::optim::cycle_at tenon::optim::height_of tenon::optim::Observed
-tenon::optim::observe tenon::optim::lowered tenon::optim::GradScaler::inverse
-tenon::data::CsvColumn tenon::data::parse_csv tenon::data::open_documents tenon::data::shown_text tenon::data::parse_token_file
-tenon::data::DataLoader::Iterator tenon::data::kTokenFileHeaderBytes tenon::data::kMostVocabulary tenon::data::tokens_before_validation
-tenon::text::BertWords tenon::text::SpecialTokens tenon::text::parse_bpe_files tenon::text::parse_hugging_face_bpe
-tenon::text::hugging_face_json tenon::text::parse_hugging_face_wordpiece tenon::text::special_named tenon::text::first_token
-tenon::text::last_token tenon::text::parse_vocabulary_lines
-tenon::io::require_unchanged_model tenon::io::save_with_config tenon::io::StoredTensors tenon::io::stored tenon::io::save_torch_pickle
-tenon::io::torch_pickle_file tenon::io::Llama2cWeight tenon::io::Llama2cContent tenon::io::parse_llama2c tenon::io::for_each_part
-tenon::io::is_computed tenon::io::parse_llama2c_tokenizer
-tenon::models::BertEmbeddings tenon::models::BertSelfAttention tenon::models::BertOutput tenon::models::BertAttention
-tenon::models::BertDense tenon::models::BertLayer tenon::models::BertEncoder tenon::models::BertPooler tenon::models::BertModel
-tenon::models::BertPredictions tenon::models::BertMaskedHead tenon::models::Conv1D tenon::models::Gpt2Attention tenon::models::Gpt2Mlp
-tenon::models::Gpt2Block tenon::models::Gpt2Transformer tenon::models::LlamaAttention tenon::models::LlamaMlp tenon::models::LlamaBlock
-tenon::models::LlamaTransformer tenon::models::padded_rows tenon::models::completed tenon::models::as_wordpiece
-tenon::models::TextStream tenon::models::require_merged
-tenon::rl::refuse_cell tenon::rl::checked tenon::rl::changed_keys tenon::rl::is_dqn_key tenon::rl::dqn_config_markdown
-tenon::train::default_device_name tenon::train::take_model tenon::train::config_markdown tenon::train::tell_of_checkpoint
-tenon::train::PipesMayClose tenon::train::sources_of_run tenon::train::run_owning
-tenon::train::RunFolder::abandon tenon::train::RunFolder::abandon_at_exit
-tenon::watch::parse_metrics tenon::watch::metrics_line tenon::watch::remove_samples_after tenon::watch::write_sample
-tenon::watch::with_separators tenon::watch::duration_text tenon::watch::config_table
-""".split()
 
 # Arguments that mean the same wherever they stand.
 ARGUMENTS = {
@@ -607,6 +569,8 @@ def class_entry(entry, lines, level="###"):
     examples = examples_of([entry])
     if examples:
         out += ["Example:", "", *code(*examples)]
+    if entry.qualified == "tenon::Tensor":
+        out += ["Most [functions of tensors](functions.md) are methods, too, which are not repeated here.", ""]
     fields = [m for m in entry.members if m.kind == "variable"]
     functions = [m for m in entry.members if m.kind == "function"]
     others = [m for m in entry.members if m.kind in ("typedef", "enum")]
@@ -823,7 +787,7 @@ def page_headers():
 def check():
     wrong = []
     shown = [h for area in AREAS for h in area[3]]
-    for header in all_headers():
+    for header in INCLUDED:
         if shown.count(header) + (header in INTERNAL) != 1:
             wrong.append(f"tenon/{header} is to be on one page of scripts/make_reference.py, or among INTERNAL")
     expected = page_headers()
@@ -1051,7 +1015,9 @@ def main():
     for path in PAGES.glob("*.md"):
         if path.name not in pages:
             path.unlink()
-    return 0
+    for line in missing:
+        print(line)
+    return 1 if missing else 0
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ struct Half {
   uint16_t bits = 0;  // as they lie in memory
   Half() = default;
   Half(double value) : bits(double_to_f16(value)) {}  // NOLINT: a number is a Half
+  /// The value, exactly.
   operator double() const { return f16_to_double(bits); }
 };
 /// The same of bf16.
@@ -27,6 +28,7 @@ struct BFloat16 {
   uint16_t bits = 0;  // as they lie in memory
   BFloat16() = default;
   BFloat16(double value) : bits(double_to_bf16(value)) {}  // NOLINT: a number is a BFloat16
+  /// The value, exactly.
   operator double() const { return bf16_to_double(bits); }
 };
 

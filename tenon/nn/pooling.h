@@ -95,6 +95,7 @@ class MaxPool1d : public Layer {
  public:
   explicit MaxPool1d(int64_t kernel, const MaxPool1dOptions& options = {}) : kernel_(kernel), options_(options) {}
   Tensor forward(const Tensor& x) const override { return max_pool1d(x, kernel_, options_); }
+  /// The same with the places of what was found.
   MaxPooled forward_with_indices(const Tensor& x) const { return max_pool1d_with_indices(x, kernel_, options_); }
 
  private:
@@ -108,6 +109,7 @@ class MaxPool2d : public Layer {
  public:
   explicit MaxPool2d(Size2 kernel, const MaxPool2dOptions& options = {}) : kernel_(kernel), options_(options) {}
   Tensor forward(const Tensor& x) const override { return max_pool2d(x, kernel_, options_); }
+  /// The same with the places of what was found.
   MaxPooled forward_with_indices(const Tensor& x) const { return max_pool2d_with_indices(x, kernel_, options_); }
 
  private:
@@ -121,6 +123,7 @@ class MaxPool3d : public Layer {
  public:
   explicit MaxPool3d(Size3 kernel, const MaxPool3dOptions& options = {}) : kernel_(kernel), options_(options) {}
   Tensor forward(const Tensor& x) const override { return max_pool3d(x, kernel_, options_); }
+  /// The same with the places of what was found.
   MaxPooled forward_with_indices(const Tensor& x) const { return max_pool3d_with_indices(x, kernel_, options_); }
 
  private:
@@ -170,6 +173,7 @@ class AdaptiveMaxPool1d : public Layer {
  public:
   explicit AdaptiveMaxPool1d(int64_t output) : output_(output) {}
   Tensor forward(const Tensor& x) const override { return adaptive_max_pool1d(x, output_); }
+  /// The same with the places of what was found.
   MaxPooled forward_with_indices(const Tensor& x) const { return adaptive_max_pool1d_with_indices(x, output_); }
 
  private:
@@ -182,6 +186,7 @@ class AdaptiveMaxPool2d : public Layer {
  public:
   explicit AdaptiveMaxPool2d(Size2 output) : output_(output) {}
   Tensor forward(const Tensor& x) const override { return adaptive_max_pool2d(x, output_); }
+  /// The same with the places of what was found.
   MaxPooled forward_with_indices(const Tensor& x) const { return adaptive_max_pool2d_with_indices(x, output_); }
 
  private:

@@ -36,8 +36,8 @@ class BoardNetwork : public nn::Layer {
   /// The places of a board in the table, kPairs of them; equal for its eight symmetries.
   static void look_up(const Board& board, std::span<int32_t> places);
 
-  Tensor table, bias;  // (kPairs * kEntries, width), (width)
-  nn::Sequential layers;
+  Tensor table, bias;     // (kPairs * kEntries, width), (width)
+  nn::Sequential layers;  // behind the first
 };
 
 /// The learner "afterstates".

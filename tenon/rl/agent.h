@@ -32,6 +32,9 @@ struct Progress {
 };
 
 /// What learns in environments: the base of Ppo and DeepQ.
+///   rl::Environments poles(2, [] { return std::make_unique<rl::CartPole>(); });
+///   std::unique_ptr<rl::Agent> agent = std::make_unique<rl::Ppo>(poles);
+///   agent->train(256);
 class Agent {
  public:
   /// The environments are the caller's and outlive the agent.
@@ -82,6 +85,9 @@ std::vector<Played> play_episodes(Agent& agent, Environment& environment, int64_
 
 /// Layers of these widths with tanh or relu between them, orthogonal weights, and a last one whose weights are scaled
 /// by `last_gain`.
+///   nn::Sequential network;
+///   rl::add_layers(network, 4, {16}, 2, true, 0.01);
+///   network(zeros({1, 4})).shape();  // (1, 2)
 void add_layers(nn::Sequential& network, int64_t in, const std::vector<int64_t>& hidden, int64_t out, bool has_tanh,
                 double last_gain);
 

@@ -89,6 +89,8 @@ struct Played {
 
 /// Many environments of one kind beside each other, each with its own stream of chance. An episode that ends is
 /// followed by a new one at once.
+///   rl::Environments poles(8, [] { return std::make_unique<rl::CartPole>(); });
+///   poles.observations().size();  // 32
 class Environments {
  public:
   using Make = std::function<std::unique_ptr<Environment>()>;
@@ -133,6 +135,8 @@ class Environments {
 /// A pole on a cart that is pushed left (0) or right (1), as Barto, Sutton and Anderson (1983) have it: position,
 /// speed, angle and turning speed are observed, every step is worth 1 until the pole falls or the cart leaves the
 /// track. Cut off after `limit` steps; it is Gymnasium's CartPole-v1.
+///   rl::CartPole pole;
+///   pole.actions().count;  // 2
 class CartPole : public Environment {
  public:
   explicit CartPole(int64_t limit = 500) : limit_(limit) {}
@@ -154,6 +158,8 @@ class CartPole : public Environment {
 /// A pendulum that is swung up by a torque from -2 to 2 and held there: cosine and sine of its angle and its turning
 /// speed are observed, and what is lost each step grows with the angle, the speed and the torque. Cut off after `limit`
 /// steps; it is Gymnasium's Pendulum-v1.
+///   rl::Pendulum pendulum;
+///   pendulum.actions().high;  // 2
 class Pendulum : public Environment {
  public:
   explicit Pendulum(int64_t limit = 200) : limit_(limit) {}

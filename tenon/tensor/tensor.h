@@ -48,6 +48,7 @@ struct Device {
   Device(ir::DeviceId device) : id(device) {}                   // NOLINT: ids convert
   Device(std::string_view name);                                // NOLINT: names convert
   Device(const char* name) : Device(std::string_view(name)) {}  // NOLINT
+  /// What it is called.
   std::string name() const { return id.name; }
   friend bool operator==(const Device& a, const Device& b) { return a.id == b.id; }
   friend std::ostream& operator<<(std::ostream& out, const Device& device);
@@ -119,6 +120,7 @@ class HookHandle {
  public:
   HookHandle() = default;
   explicit HookHandle(std::shared_ptr<bool> is_on) : is_on_(std::move(is_on)) {}
+  /// Takes the hook away.
   void remove() {
     if (is_on_) *is_on_ = false;
   }

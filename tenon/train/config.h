@@ -19,7 +19,7 @@
 
 namespace tenon::train {
 
-/// model.*: what is trained.
+/// The section model of a config: what is trained.
 ///   train::ModelConfig model{.architecture = "llama", .width = 96};
 ///   model.hidden_width();  // 256
 struct ModelConfig {
@@ -48,7 +48,7 @@ struct ModelConfig {
   int64_t padded(int64_t tokens) const;
 };
 
-/// data.*: on what.
+/// The section data of a config: on what.
 struct DataConfig {
   std::string train = "stories";
   std::string validation;
@@ -69,14 +69,14 @@ struct DataConfig {
   bool flip = false;
 };
 
-/// tokenizer.*: how texts become tokens.
+/// The section tokenizer of a config: how texts become tokens.
 struct TokenizerConfig {
   std::string kind = "bpe";
   std::string path;
   int64_t vocabulary = 1024;
 };
 
-/// training.*: how.
+/// The section training of a config: how.
 struct TrainingConfig {
   int64_t steps = 1000;
   int64_t batch_size = 16;  // sequences or images of one step, all micro-batches together
@@ -101,7 +101,7 @@ struct TrainingConfig {
   bool capture = true;
 };
 
-/// optimizer.*: the update rule.
+/// The section optimizer of a config: the update rule.
 struct OptimizerConfig {
   std::string kind = "adamw";
   double lr = 1e-3;
@@ -116,7 +116,7 @@ struct OptimizerConfig {
   double average = 0;
 };
 
-/// schedule.*: the learning rate over the steps.
+/// The section schedule of a config: the learning rate over the steps.
 struct ScheduleConfig {
   std::string kind = "cosine";
   int64_t warmup_steps = 0;
@@ -129,7 +129,7 @@ struct ScheduleConfig {
   int64_t patience = 10;
 };
 
-/// checkpoint.*: which are written and kept.
+/// The section checkpoint of a config: which are written and kept.
 struct CheckpointConfig {
   int64_t every = 500;  // 0: none between start and end
   int64_t keep_last = 3;
@@ -137,7 +137,7 @@ struct CheckpointConfig {
   bool at_end = true;
 };
 
-/// sample.*: what is generated during the run.
+/// The section sample of a config: what is generated during the run.
 struct SampleConfig {
   int64_t every = 0;  // 0: never
   std::string prompt;
@@ -154,7 +154,7 @@ struct SampleConfig {
 /// What TENON_DEVICE says, or cpu.
 std::string default_device_name();
 
-/// device.*: where it runs.
+/// The section device of a config: where it runs.
 struct DeviceConfig {
   std::string name = default_device_name();
   int64_t threads = 0;       // 0: all
@@ -167,15 +167,15 @@ struct DeviceConfig {
 ///   config.training.steps;  // 20
 struct Config {
   std::string description;
-  ModelConfig model;            // the keys model.*
-  DataConfig data;              // the keys data.*
-  TokenizerConfig tokenizer;    // the keys tokenizer.*
-  TrainingConfig training;      // the keys training.*
-  OptimizerConfig optimizer;    // the keys optimizer.*
-  ScheduleConfig schedule;      // the keys schedule.*
-  CheckpointConfig checkpoint;  // the keys checkpoint.*
-  SampleConfig sample;          // the keys sample.*
-  DeviceConfig device;          // the keys device.*
+  ModelConfig model;            // the section model
+  DataConfig data;              // the section data
+  TokenizerConfig tokenizer;    // the section tokenizer
+  TrainingConfig training;      // the section training
+  OptimizerConfig optimizer;    // the section optimizer
+  ScheduleConfig schedule;      // the section schedule
+  CheckpointConfig checkpoint;  // the section checkpoint
+  SampleConfig sample;          // the section sample
+  DeviceConfig device;          // the section device
 
   /// Whether a language model is trained, on tokens.
   bool is_language() const;

@@ -34,17 +34,17 @@ struct TrainOptions {
 struct TrainResult {
   int64_t step = 0;  // the last one
   double loss = 0;   // of the last step
-  std::optional<double> validation_loss = {},
-                        best_validation_loss = {};  // of the last evaluation, and the least of all
-  watch::NamedNumbers validation_metrics = {};      // of the last evaluation, beside its loss
-  double seconds = 0;                               // all of it
-  double step_seconds = 0;                          // of the steps: without evaluations, samples and checkpoints
-  double items_per_second = 0;                      // of the steps
-  std::string unit;                                 // what the items are: "tokens", "images"
-  bool stopped = false;                             // by a signal or stop_after, before the last step
-  std::filesystem::path model;                      // the folder of what was trained; empty where the run stopped early
-  std::filesystem::path report;                     // the page of the run
-  std::string last_sample;                          // the text of the last sample
+  /// Of the last evaluation.
+  std::optional<double> validation_loss = {}, best_validation_loss = {};  // the least of all
+  watch::NamedNumbers validation_metrics = {};                            // of the last evaluation, beside its loss
+  double seconds = 0;                                                     // all of it
+  double step_seconds = 0;       // of the steps: without evaluations, samples and checkpoints
+  double items_per_second = 0;   // of the steps
+  std::string unit;              // what the items are: "tokens", "images"
+  bool stopped = false;          // by a signal or stop_after, before the last step
+  std::filesystem::path model;   // the folder of what was trained; empty where the run stopped early
+  std::filesystem::path report;  // the page of the run
+  std::string last_sample;       // the text of the last sample
 };
 
 /// Fails with one line where the run cannot start or go on. Ctrl-C ends the run after its step, with a checkpoint; a
