@@ -616,7 +616,7 @@ def config_keys():
         if row:
             told[f"tenon::train::{sections.get(row.group(1), 'Config')}::{row.group(2)}"] = row.group(3)
     for line in (ROOT / "docs/2048.md").read_text(encoding="utf-8").split("\n"):
-        row = re.match(r"\| `(?:device\.)?(\w+)` \| `.*?` \| \w+ \| (.+) \|$", line)
+        row = re.match(r"\| `(?:device\.)?(\w+)` \| `.*?` \| [\w, ]+ \| (.+) \|$", line)
         if row:
             told[f"tenon::rl::DqnConfig::{'device' if 'device.name' in line else row.group(1)}"] = row.group(2) + "."
     return told
