@@ -168,7 +168,7 @@ def without_private(lines):
 
 
 def without_hidden(lines):
-    """Functions that are hidden, with their comments; classes and namespaces Doxygen leaves out itself."""
+    """Functions and classes that are hidden, with their comments; Doxygen would list the classes by name."""
     namespaces = [m.group(1) for line in lines if (m := re.match(r"namespace ([\w:]+) \{", line))]
     spaces = {*namespaces, *(f"{a}::{b}" for a in namespaces for b in namespaces)}
     functions, members = set(), set()
@@ -188,6 +188,12 @@ def without_hidden(lines):
             continue
         if found := re.match(r"(?:class|struct) (\w+)\b[^;]*$", line):
             owner = found.group(1)
+            if owner in functions:
+                while kept and re.match(r" *(///|template|requires)", kept[-1]):
+                    kept.pop()
+                if not line.rstrip().endswith("}"):
+                    skips, in_body = "", True
+                continue
         found = re.match(r"(  )?(?! |//|#|return|using|typedef)[^()]*?\b(\w+)\(", line.replace("decltype(auto)", "auto"))
         if found and not found.group(2)[0].isupper() and (
                 (owner, found.group(2)) in members if found.group(1) else found.group(2) in functions):
