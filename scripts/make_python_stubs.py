@@ -96,6 +96,10 @@ def class_stub(cls):
     lines += [f"    {name}: Any" for name in inspect.get_annotations(cls) if not name.startswith("_")]
     if cls is tenon.nn.Module:
         lines.append("    def __getattr__(self, name: str) -> Any: ...")  # parameters, modules and settings
+    made = getattr(cls, "__signature__", None)  # of a class whose constructor takes anything
+    if made is not None:
+        members = {**members, "__init__": cls.__init__}
+        own.add("__init__")
     for name, member in sorted(members.items()):
         if (name.startswith("_") and name not in SPECIAL) or (name not in own and base.__name__ in KNOWN and hasattr(base, name)):
             continue
@@ -108,7 +112,7 @@ def class_stub(cls):
         elif isinstance(member, staticmethod):
             lines.append("    @staticmethod\n    " + signature(name, member.__func__.__doc__, False))
         elif inspect.isfunction(member) and inspect.isfunction(inspect.unwrap(member)):
-            text = of_python(name, member)
+            text = of_python(name, member, made if name == "__init__" else None)
             before = getattr(base, name, None) if base.__name__ in KNOWN and name != "__init__" else None
             if inspect.isfunction(before) and of_python(name, before) == text:
                 continue  # the base says so
@@ -122,11 +126,14 @@ def class_stub(cls):
     return "\n".join(lines) if len(lines) > 1 else lines[0] + " ..."
 
 
-def of_python(name, function):
+def of_python(name, function, of_class=None):
     """A function that is written in Python: names, whether they have defaults, and the result where it says one."""
     parts, starred = [], False
     name = "__init__" if name == "_init" else name
     written = inspect.signature(function)
+    if of_class is not None:
+        first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        written = of_class.replace(parameters=[first, *of_class.parameters.values()])
     for parameter in written.parameters.values():
         if parameter.name in ("self", "cls"):
             parts.append(parameter.name)
@@ -315,7 +322,7 @@ KNOWN = set()
 
 
 def collect_known():
-    for module in (tenon, tenon.nn, tenon.optim, tenon.optim.lr_scheduler, tenon.data, tenon.text, tenon.models, tenon.distributions):
+    for module in (tenon, tenon.nn, tenon.optim, tenon.optim.lr_scheduler, tenon.data, tenon.text, tenon.models, tenon.distributions, tenon.rl):
         KNOWN.update(name for name, value in vars(module).items() if inspect.isclass(value))
     KNOWN.discard("Tensor")
 

@@ -16,7 +16,7 @@ namespace {
 
 using base::fail;
 
-DeepQOptions checked(const DeepQOptions& options, const Environments& environments) {
+DeepQOptions checked_deep_q(const DeepQOptions& options, const Environments& environments) {
   const auto require_count = [](int64_t value, int64_t least, int64_t most, std::string_view what) {
     if (value < least || value > most) fail("deep_q", "{} is {} to {}, not {}", what, least, most, value);
   };
@@ -47,7 +47,7 @@ DeepQOptions checked(const DeepQOptions& options, const Environments& environmen
 
 DeepQ::DeepQ(Environments& environments, const DeepQOptions& options)
     : Agent(environments, options.device),
-      options_(checked(options, environments)),
+      options_(checked_deep_q(options, environments)),
       choices_(environments.actions().count),
       values_(compile(
           [this](const Tensor& observations) {

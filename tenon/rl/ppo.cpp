@@ -21,7 +21,7 @@ using base::fail;
 
 const double kLogRoot = 0.5 * std::log(2 * std::numbers::pi);
 
-PpoOptions checked(const PpoOptions& options, size_t environments) {
+PpoOptions checked_ppo(const PpoOptions& options, size_t environments) {
   const auto require_count = [](int64_t value, int64_t most, std::string_view what) {
     if (value < 1 || value > most) fail("ppo", "{} is 1 to {}, not {}", what, most, value);
   };
@@ -50,7 +50,7 @@ PpoOptions checked(const PpoOptions& options, size_t environments) {
 
 Ppo::Ppo(Environments& environments, const PpoOptions& options)
     : Agent(environments, options.device),
-      options_(checked(options, environments.size())),
+      options_(checked_ppo(options, environments.size())),
       choices_(environments.actions().is_discrete() ? environments.actions().count : environments.actions().size),
       width_(choices_),
       outputs_(compile([this](const Tensor& observations) { return outputs(observations); }, kReadsArgumentsAlone)),

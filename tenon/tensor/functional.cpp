@@ -13,7 +13,7 @@ namespace {
 using base::fail;
 using Tensors = std::vector<Tensor>;
 
-Dims joined(const Dims& a, const Dims& b) {
+Dims shape_of_both(const Dims& a, const Dims& b) {
   Dims both = a;
   for (const int64_t size : b) both.push_back(size);
   return both;
@@ -99,13 +99,13 @@ Tensors derivatives(const Tensor& output, const Tensors& leaves) {
   std::vector<Tensors> parts(leaves.size());
   for (int64_t begin = 0; begin < count; begin += kTogether) {
     const int64_t rows = std::min(kTogether, count - begin);
-    const Tensor seeds = unit.narrow(0, begin, rows).reshape(joined({rows}, output.shape()));
+    const Tensor seeds = unit.narrow(0, begin, rows).reshape(shape_of_both({rows}, output.shape()));
     const Tensors made = rows_of(output, leaves, seeds);
     for (size_t j = 0; j < made.size(); ++j) parts[j].push_back(made[j]);
   }
   Tensors whole;
   for (size_t j = 0; j < leaves.size(); ++j)
-    whole.push_back(cat(parts[j]).reshape(joined(output.shape(), leaves[j].shape())));
+    whole.push_back(cat(parts[j]).reshape(shape_of_both(output.shape(), leaves[j].shape())));
   return whole;
 }
 
@@ -127,7 +127,7 @@ std::vector<Tensors> jacobian_named(std::string_view op, const TensorFunction& f
     const Tensors found = used.empty() ? Tensors() : derivatives(output, used);
     for (size_t j = 0, next = 0; j < leaves.size(); ++j) {
       if (!is_used[j] && options.strict) fail(op, "result {} does not depend on input {}", rows.size(), j);
-      row.push_back(is_used[j] ? found[next++] : zeros_of(joined(output.shape(), leaves[j].shape()), leaves[j]));
+      row.push_back(is_used[j] ? found[next++] : zeros_of(shape_of_both(output.shape(), leaves[j].shape()), leaves[j]));
     }
     rows.push_back(without_history(std::move(row), options.create_graph));
   }

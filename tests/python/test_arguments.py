@@ -161,7 +161,7 @@ class Arguments(unittest.TestCase):
         self.assertEqual(nn.LSTM(3, 4, proj_size=0)(tenon.ones(1, 1, 3))[0].shape, (1, 1, 4))
 
 
-PYTORCHS_CHOICE = {"unravel_index", "rrelu", "trapezoid", "trapz", "gradient", "pdist", "channel_shuffle"}  # functions alone
+PYTORCHS_CHOICE = {"unravel_index", "rrelu", "trapezoid", "trapz", "gradient", "pdist", "channel_shuffle", "vander"}  # functions alone
 
 
 class Methods(unittest.TestCase):
