@@ -1,8 +1,10 @@
-// A SIGHUP is a first wish and never a second one: a shell and the system may both send it when a terminal closes.
+// A SIGHUP is a first wish and never a second one: a shell and the system may both send it when a terminal closes. Nor
+// is what comes within a moment of the first: `timeout` and job managers signal a process and then its group.
 
 #include "tenon/train/signals.h"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,16 +19,29 @@ namespace {
 
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 constexpr int kInterrupted = 130;  // what shells call a program that Ctrl-C ended
+constexpr int64_t kMoment = 250;   // ms; signals closer to the first one are part of it
 
 std::atomic<int> first_signal{0};
+std::atomic<int64_t> first_time{0};  // ms
 std::atomic<bool> is_alive{false}, has_checkpoint{false};
 std::array<struct sigaction, kSignals.size()> before;
 
-static_assert(std::atomic<int>::is_always_lock_free, "a handler may not wait");
+static_assert(std::atomic<int64_t>::is_always_lock_free, "a handler may not wait");
+
+int64_t milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
 
 void handle(int number) {
   int none = 0;
-  if (first_signal.compare_exchange_strong(none, number) || number == SIGHUP) return;
+  if (first_signal.compare_exchange_strong(none, number)) {
+    first_time = milliseconds();
+    return;
+  }
+  // Another thread may handle the second signal before the first one's time is noted.
+  if (number == SIGHUP || first_time == 0 || milliseconds() - first_time < kMoment) return;
   static constexpr std::string_view kSaved = "\nstopped at once; the last checkpoint stands\n",
                                     kNothing = "\nstopped at once; there was no checkpoint yet\n";
   const std::string_view text = has_checkpoint ? kSaved : kNothing;
@@ -39,6 +54,7 @@ void handle(int number) {
 StopRequest::StopRequest() {
   if (is_alive.exchange(true)) base::fail("stop_request", "another one is alive; a program needs one");
   first_signal = 0;
+  first_time = 0;
   has_checkpoint = false;
   struct sigaction action {};
   action.sa_handler = handle;

@@ -29,6 +29,7 @@ TEST(StopRequestDeathTest, SecondSignalEndsTheProgram) {
         const StopRequest stop;
         tell_of_checkpoint();
         std::raise(SIGTERM);
+        usleep(300'000);
         std::raise(SIGINT);
       },
       testing::ExitedWithCode(130), "stopped at once; the last checkpoint stands");
@@ -39,9 +40,23 @@ TEST(StopRequestDeathTest, WithoutACheckpointNoneIsPromised) {
       {
         const StopRequest stop;
         std::raise(SIGTERM);
+        usleep(300'000);
         std::raise(SIGINT);
       },
       testing::ExitedWithCode(130), "stopped at once; there was no checkpoint yet");
+}
+
+// `timeout` signals a process and then its group.
+TEST(StopRequestDeathTest, SignalsThatComeTogetherAreOneWish) {
+  EXPECT_EXIT(
+      {
+        const StopRequest stop;
+        std::raise(SIGTERM);
+        std::raise(SIGTERM);
+        std::raise(SIGINT);
+        _exit(stop.signal() == SIGTERM ? 7 : 8);
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 // A shell and the system may both tell of a terminal that is closed.
@@ -58,6 +73,7 @@ TEST(StopRequestDeathTest, TheEndOfATerminalIsNeverASecondWish) {
       {
         const StopRequest stop;
         std::raise(SIGHUP);
+        usleep(300'000);
         std::raise(SIGINT);
       },
       testing::ExitedWithCode(130), "stopped at once");
