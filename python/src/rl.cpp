@@ -35,21 +35,30 @@ int64_t size_of(const py::object& space) {
   return size;
 }
 
-/// The least or the largest of the bounds of a space, which are a number or one for each element.
-float bound_of(const py::object& bound, bool is_low) {
-  if (!py::hasattr(bound, "__len__") || !py::hasattr(bound, "reshape")) return py::cast<float>(bound);
+/// The bound of a space: a number, or one for each element, which must be the same for all.
+float bound_of(const py::object& bound) {
+  if (!py::hasattr(bound, "reshape")) return py::cast<float>(bound);
   std::vector<float> all;
   for (const py::handle one : bound.attr("reshape")(-1).attr("tolist")()) all.push_back(py::cast<float>(one));
   if (all.empty()) throw_value_error("a space without elements has no bounds");
-  return is_low ? *std::ranges::max_element(all) : *std::ranges::min_element(all);
+  if (std::ranges::any_of(all, [&](float one) { return one != all[0]; }))
+    throw_value_error(fmt::format("the bounds of the action_space differ ({}, {}, ...); let actions have one range and scale them in step()",
+                                  *std::ranges::min_element(all), *std::ranges::max_element(all)));
+  return all[0];
 }
 
 /// Actions of a space of Gymnasium's or of tenon.rl's: Discrete or Box.
 Actions actions_of(const py::object& space) {
-  if (py::hasattr(space, "n")) return {.count = py::cast<int64_t>(space.attr("n"))};
+  if (py::hasattr(space, "n")) {
+    const auto count = py::cast<int64_t>(space.attr("n"));
+    if (count < 1) throw_value_error(fmt::format("an action_space has 1 action or more, not {}", count));
+    if (py::hasattr(space, "start") && py::cast<int64_t>(space.attr("start")) != 0)
+      throw_value_error("actions are numbered from 0; the action_space has another start");
+    return {.count = count};
+  }
   if (!py::hasattr(space, "shape") || !py::hasattr(space, "low"))
     throw_type_error("an action_space is a Discrete or a Box, not " + type_name_of(space.ptr()));
-  return {.size = size_of(space), .low = bound_of(space.attr("low"), true), .high = bound_of(space.attr("high"), false)};
+  return {.size = size_of(space), .low = bound_of(space.attr("low")), .high = bound_of(space.attr("high"))};
 }
 
 /// An environment of Python's: reset(seed=) gives an observation and a dict, step(action) an observation, the reward,
@@ -88,7 +97,13 @@ class OfPython : public Environment {
     if (!PyTuple_Check(made.ptr()) || PyTuple_GET_SIZE(made.ptr()) != 5)
       throw_type_error("step() of an environment returns an observation, a reward, terminated, truncated and a dict");
     numbers_into(made[py::int_(0)], observation, "an observation");
-    return {.reward = py::cast<double>(made[py::int_(1)]),
+    const double reward = PyFloat_AsDouble(py::object(made[py::int_(1)]).ptr());
+    if (PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      throw_type_error("step() of an environment gave a reward of " + type_name_of(py::object(made[py::int_(1)]).ptr()) +
+                       "; it is a number");
+    }
+    return {.reward = reward,
             .terminated = py::bool_(py::object(made[py::int_(2)])),
             .truncated = py::bool_(py::object(made[py::int_(3)]))};
   }
@@ -116,7 +131,8 @@ py::object OfPython::action_object(std::span<const float> action) const {
 }
 
 /// Environments that one call has made of a class, a function, or those of a list; and what keeps them alive.
-rl::Environments environments_of(const py::object& given, int64_t count, uint64_t seed) {
+rl::Environments environments_of(const py::object& given, std::optional<int64_t> count_given, int64_t usual, uint64_t seed) {
+  int64_t count = count_given.value_or(usual);
   std::vector<py::object> objects;
   if (PyList_Check(given.ptr()) || PyTuple_Check(given.ptr())) {
     for (const py::handle one : given) objects.push_back(py::reinterpret_borrow<py::object>(one));
@@ -125,7 +141,14 @@ rl::Environments environments_of(const py::object& given, int64_t count, uint64_
     for (int64_t i = 0; i < count; ++i) objects.push_back(given());
   } else {
     objects.push_back(given);  // one alone
+    if (count_given && *count_given != 1)
+      throw_value_error(fmt::format("{} environments are made of a class or a function, not of one object", *count_given));
     count = 1;
+  }
+  for (size_t i = 0; i < objects.size(); ++i) {
+    for (size_t k = 0; k < i; ++k) {
+      if (objects[i].is(objects[k])) throw_value_error("one environment is there twice; each acts by itself");
+    }
   }
   if (count < 0) throw_value_error(fmt::format("there are 1 or more environments, not {}", count));
   size_t next = 0;
@@ -171,7 +194,7 @@ py::object learn(py::object self, int64_t steps, const py::object& callback) {
       const Locked lock;
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
       const py::object made = py::reinterpret_borrow<py::object>(kept.get())(now);
-      return !made.is(py::bool_(false));
+      return made.is_none() || py::cast<bool>(py::bool_(made));
     };
   }
   {
@@ -187,9 +210,11 @@ py::object predict(Held& self, const py::object& observation) {
   const auto columns = static_cast<size_t>(all.observation_size());
   const Actions& actions = all.actions();
   const auto width = static_cast<size_t>(actions.width());
-  const bool is_batch = py::hasattr(observation, "ndim") ? py::cast<int64_t>(observation.attr("ndim")) > 1
-                                                         : PySequence_Check(observation.ptr()) != 0 && py::len(observation) > 0 &&
-                                                               PySequence_Check(py::object(observation[py::int_(0)]).ptr()) != 0;
+  // As many numbers as an observation has are one, in whatever shape; more are several.
+  const auto numbers = py::hasattr(observation, "reshape") ? py::len(observation.attr("reshape")(-1)) : size_t{0};
+  const bool has_rows = PySequence_Check(observation.ptr()) != 0 && py::len(observation) > 0 &&
+                        PySequence_Check(py::object(observation[py::int_(0)]).ptr()) != 0;
+  const bool is_batch = numbers > 0 ? numbers != columns && py::cast<int64_t>(observation.attr("ndim")) > 1 : has_rows;
   const size_t count = is_batch ? py::len(observation) : 1;
   std::vector<float> rows(count * columns), chosen(count * width);
   for (size_t i = 0; i < count; ++i)
@@ -268,15 +293,15 @@ template <typename Agent, typename Options>
 void bind_agent(py::module_& m, const char* name, const char* help, int64_t environments,
                 const Setters<Options>& setters) {
   py::class_<AgentOf<Agent>, Held, std::shared_ptr<AgentOf<Agent>>>(m, name, help)
-      .def(py::init([setters](const py::object& environment, int64_t count, uint64_t seed, const py::object& device,
-                              const py::kwargs& settings) {
+      .def(py::init([setters, environments](const py::object& environment, std::optional<int64_t> count, uint64_t seed,
+                                            const py::object& device, const py::kwargs& settings) {
              Options options;
              options.seed = seed;
              if (!device.is_none()) options.device = Convert<Device>::from(device.ptr());
-             return std::make_shared<AgentOf<Agent>>(environments_of(environment, count, seed),
+             return std::make_shared<AgentOf<Agent>>(environments_of(environment, count, environments, seed),
                                                      config_of(std::move(options), settings, setters));
            }),
-           "environment"_a, "environments"_a = environments, "seed"_a = 0, "device"_a = py::none());
+           "environment"_a, "environments"_a = py::none(), "seed"_a = 0, "device"_a = py::none());
 }
 
 }  // namespace

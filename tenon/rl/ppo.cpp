@@ -123,6 +123,9 @@ Tensor Ppo::step(const Tensor& batch) {
 }
 
 std::span<const float> Ppo::outputs_of(std::span<const float> observations) {
+  for (const float one : observations) {
+    if (!std::isfinite(one)) fail("ppo", "an observation holds {}; it holds finite numbers", one);
+  }
   const auto count = static_cast<int64_t>(observations.size() / columns());
   const Dims shape{count, static_cast<int64_t>(columns())};
   if (!observations_there_.defined() || observations_there_.shape() != shape)

@@ -98,6 +98,51 @@ class TestRl(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "an observation has 2 numbers; 1 are expected"):
             tenon.rl.PPO(Wide)
 
+    def test_what_agents_cannot_do_with_an_environment_is_said(self):
+        def of(observation=tenon.rl.Box(-5, 5, (1,)), action=tenon.rl.Discrete(2), **members):
+            return type("Other", (Walk,), {"observation_space": observation, "action_space": action, **members})
+
+        class Bounds(tenon.rl.Box):
+            def __init__(self):
+                super().__init__(tenon.tensor([-1., 0.]), tenon.tensor([1., 3.]), (2,))
+
+        class Later(tenon.rl.Discrete):
+            start = 1
+
+        walk = Walk()
+        walk.reset()
+        for call, kind, text in (
+                (lambda: tenon.rl.PPO(of(action=Bounds())), ValueError, "the bounds of the action_space differ"),
+                (lambda: tenon.rl.PPO(of(action=Later(3))), ValueError, "actions are numbered from 0"),
+                (lambda: tenon.rl.PPO(of(action=tenon.rl.Discrete(0))), ValueError, "has 1 action or more, not 0"),
+                (lambda: tenon.rl.PPO([walk, walk]), ValueError, "one environment is there twice"),
+                (lambda: tenon.rl.PPO(lambda: walk), ValueError, "one environment is there twice"),
+                (lambda: tenon.rl.PPO(walk, environments=4), ValueError, "4 environments are made of a class"),
+                (lambda: tenon.rl.PPO(of(step=lambda self, action: ([0], None, False, False, {}))).learn(1), TypeError,
+                 "gave a reward of NoneType; it is a number"),
+                (lambda: tenon.rl.PPO(Walk).predict([float("nan")]), tenon.Error, "an observation holds nan")):
+            with self.assertRaisesRegex(kind, text):
+                call()
+
+    def test_observations_may_have_a_shape(self):
+        class Picture(Walk):
+            observation_space = tenon.rl.Box(0, 1, (2, 3))
+
+            def reset(self, seed=None):
+                return tenon.zeros(2, 3), super().reset(seed)[1]
+
+            def step(self, action):
+                return tenon.ones(2, 3), *super().step(action)[1:]
+
+        agent = tenon.rl.PPO(Picture, steps=32).learn(1)
+        self.assertIsInstance(agent.predict(tenon.zeros(2, 3)), int)
+        self.assertEqual(len(agent.predict(tenon.zeros(4, 2, 3))), 4)
+        self.assertIsInstance(agent.predict([0.] * 6), int)
+
+    def test_a_callback_ends_training_by_what_is_false(self):
+        for answer in (False, tenon.tensor(False), 0):
+            self.assertEqual(tenon.rl.PPO(Walk, environments=1, steps=32).learn(1000, callback=lambda now: answer).steps, 32)
+
     def test_the_librarys_environments_have_gymnasiums_functions(self):
         pole = tenon.rl.CartPole()
         first, info = pole.reset(seed=1)
