@@ -59,7 +59,7 @@ AREAS = [
     ("optim", "Optimizers", "Update rules, schedules of the learning rate, lower precision.",
      ["optim/optimizers.h", "optim/optimizer.h", "optim/schedule.h", "optim/grad_scaler.h", "tensor/autocast.h"]),
     ("data", "Data", "Samples, datasets, loaders, readers of files, transforms, corpora of tokens.",
-     ["data/sample.h", "data/dataset.h", "data/data_loader.h", "data/data_loader_state.h", "data/sampler.h", "data/collate.h",
+     ["data/sample.h", "data/dataset.h", "data/data_loader.h", "data/data_loader_state.h", "data/sampler.h", "data/iterable.h", "data/collate.h",
       "data/random.h", "data/transforms.h", "data/image.h", "data/image_mode.h", "data/image_folder.h", "data/cifar.h", "data/mnist.h",
       "data/csv.h", "data/csv_columns.h", "data/tokens.h", "data/token_file.h", "data/loader.h", "data/loader_state.h", "data/prepare.h",
       "data/corpus.h", "data/stories.h", "data/tokenizer_fingerprint.h"]),

@@ -14,6 +14,7 @@
 #include "tenon/data/dataset.h"
 #include "tenon/data/image.h"
 #include "tenon/data/image_folder.h"
+#include "tenon/data/iterable.h"
 #include "tenon/data/loader.h"
 #include "tenon/data/mnist.h"
 #include "tenon/data/prepare.h"
