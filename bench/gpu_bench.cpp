@@ -1,5 +1,6 @@
 // The op table of the project's figures at the sizes of a GPU, on the device named: one JSON object with microseconds,
-// under the names that the PyTorch script prints.
+// under the names that the PyTorch script prints; on stderr the same as a table, with GB/s and TFLOP/s. Bytes are the
+// least that the work moves: every operand read once, every result written once.
 //
 // `gpu_bench DEVICE tiles [NAME_PART]` times every tile of every product, and of every side of convolutions, instead;
 // on cuda the library's algorithms, with TENON_CONVOLUTION=own our tiles.
@@ -52,19 +53,31 @@ double microseconds(const std::function<void()>& work, int repeats) {
   return rounds[2];
 }
 
+// What a work cannot do without.
+struct Cost {
+  double bytes = 0, flops = 0;
+};
+
+double bytes_of(std::initializer_list<Tensor> all) {
+  double bytes = 0;
+  for (const Tensor& x : all) bytes += static_cast<double>(x.numel()) * static_cast<double>(size_of(x.dtype()));
+  return bytes;
+}
+
 class Table {
  public:
   explicit Table(std::string wanted) : wanted_(std::move(wanted)) {}
   bool wants(const std::string& name) const { return name.find(wanted_) != std::string::npos; }
-  /// Microseconds, or 0 where the name is not wanted.
   template <typename F>
-  double add(const std::string& name, F work, int repeats = 20) {
-    if (!wants(name)) return 0;
+  void add(const std::string& name, const Cost& cost, F work, int repeats = 20) {
+    if (!wants(name)) return;
     auto captured = compile(work, {.verify_every = 0});
     const double took = microseconds([&] { captured(); }, repeats);
     std::printf("%s\"%s\": %.2f", rows_++ ? ", " : "{", name.c_str(), took);
     std::fflush(stdout);
-    return took;
+    std::fprintf(stderr, "%-36s %10.2f us %8.1f GB/s", name.c_str(), took, cost.bytes / took * 1e-3);
+    if (cost.flops > 0) std::fprintf(stderr, " %8.1f TFLOP/s", cost.flops / took * 1e-6);
+    std::fputc('\n', stderr);
   }
   void finish() const { std::printf("%s\n", rows_ ? "}" : "{}"); }
 
@@ -125,11 +138,11 @@ void add_products(Table& table) {
     if (!table.wants(p.name())) continue;
     const Tensor a = p.turns_left ? made({p.depth, p.rows}, p.dtype).t() : made({p.rows, p.depth}, p.dtype);
     const Tensor b = p.turns_right ? made({p.columns, p.depth}, p.dtype).t() : made({p.depth, p.columns}, p.dtype);
-    const double took = table.add(p.name(), [=] {
+    const double result = static_cast<double>(p.rows * p.columns) * static_cast<double>(size_of(p.dtype));
+    table.add(p.name(), {bytes_of({a, b}) + result, p.tera() * 1e12}, [=] {
       const AllowTf32 rounded(p.tf32);
       return matmul(a, b);
     });
-    std::fprintf(stderr, "%-36s %10.2f us %8.1f TFLOP/s\n", p.name().c_str(), took, p.tera() / took * 1e6);
   }
 }
 
@@ -240,21 +253,22 @@ void time_tiles(const std::string& device_name, const std::string& wanted) {
 
 void add_passes(Table& table, int64_t size) {
   const Tensor x = made({16 << 20}), y = made({16 << 20});
-  table.add("add16M", [=] { return x + y; });
-  table.add("copy16M", [=] { return x.clone() * 1.0; });
-  table.add("sum16M", [=] { return x.sum(); });
+  table.add("add16M", {3 * bytes_of({x})}, [=] { return x + y; });
+  table.add("copy16M", {2 * bytes_of({x})}, [=] { return x.clone() * 1.0; });
+  table.add("sum16M", {bytes_of({x})}, [=] { return x.sum(); });
   const Tensor big = made({size, size});
-  table.add("transpose", [=] { return big.t().contiguous(); });
-  table.add("softmax", [=] { return softmax(big, -1); });
-  table.add("gelu", [=] { return gelu(big, "tanh"); });
-  table.add("chain", [=] { return chain(big); });
+  const Cost pass{2 * bytes_of({big})};
+  table.add("transpose", pass, [=] { return big.t().contiguous(); });
+  table.add("softmax", pass, [=] { return softmax(big, -1); });
+  table.add("gelu", pass, [=] { return gelu(big, "tanh"); });
+  table.add("chain", pass, [=] { return chain(big); });
 }
 
 void add_layers(Table& table, int64_t rows, int64_t vocabulary) {
   const Tensor x = made({rows, 768}).requires_grad_(), w = made({768}).requires_grad_(),
                b = made({768}).requires_grad_(), g = made({rows, 768});
-  table.add("layer_norm_fwd", [=] { return nn::layer_norm(x, {768}, w, b).detach(); });
-  table.add("layer_norm_fwdbwd", [=] {
+  table.add("layer_norm_fwd", {2 * bytes_of({x})}, [=] { return nn::layer_norm(x, {768}, w, b).detach(); });
+  table.add("layer_norm_fwdbwd", {4 * bytes_of({x})}, [=] {  // x and g are read, y and the gradient of x written
     const std::vector<Tensor> y{nn::layer_norm(x, {768}, w, b)};
     std::vector<Tensor> all = grad(y, std::vector<Tensor>{x, w, b}, {{g}});
     all.push_back(y[0].detach());
@@ -263,7 +277,7 @@ void add_layers(Table& table, int64_t rows, int64_t vocabulary) {
   const Tensor logits = made({rows, vocabulary}, DType::bf16).requires_grad_();
   const Tensor target = randint(0, vocabulary, {rows});
   table.add(
-      "cross_entropy_fwdbwd",
+      "cross_entropy_fwdbwd", {2 * bytes_of({logits})},
       [=] {
         const Tensor loss = nn::cross_entropy(logits, target);
         return std::vector<Tensor>{loss.detach(), grad(loss, logits)};
@@ -279,10 +293,12 @@ void add_attention(Table& table) {
     const Tensor q = made(shape, DType::bf16).requires_grad_(), k = made(shape, DType::bf16).requires_grad_(),
                  v = made(shape, DType::bf16).requires_grad_(), g = made(shape, DType::bf16);
     const auto forward = [=] { return nn::scaled_dot_product_attention(q, k, v, {.mask = {}, .causal = true}); };
+    // Half of the scores are masked; two products forward, five in the gradient.
+    const double product = static_cast<double>(batch * 12 * length * length) * 64;
     table.add(
-        std::string(name) + "_fwd", [=] { return forward().detach(); }, 5);
+        std::string(name) + "_fwd", {4 * bytes_of({q}), 2 * product}, [=] { return forward().detach(); }, 5);
     table.add(
-        std::string(name) + "_fwdbwd",
+        std::string(name) + "_fwdbwd", {8 * bytes_of({q}), 7 * product},
         [=] {
           return grad(std::vector<Tensor>{forward()}, std::vector<Tensor>{q, k, v}, {{g}});
         },
