@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <functional>
@@ -12,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 #include "tenon/base/nearest.h"
 #include "tenon/device/gpu_files.h"
@@ -126,9 +126,9 @@ Registry& registry() {
   static auto* all = [] {  // never destroyed: storages may outlive static destructors
     auto* made = new Registry;
     for (Backend& backend : backend_list()) made->entries.push_back({std::move(backend), nullptr, {}});
-    if (const char* wanted = std::getenv("TENON_DEVICE"); wanted && *wanted) {
+    if (const auto wanted = base::env::value(base::env::kDevice)) {
       try {
-        made->default_index = find_in(*made, wanted).index;
+        made->default_index = find_in(*made, *wanted).index;
       } catch (const Error&) {
         made->no_default = std::current_exception();
         made->default_index = kNoDefault;
@@ -156,6 +156,8 @@ ir::DeviceId find(std::string_view name) {
   std::lock_guard lock(all.mutex);
   return find_in(all, name);
 }
+
+std::string wanted_name() { return base::env::value(base::env::kDevice).value_or("auto"); }
 
 Choice choose(std::span<const PassedOver> passed_over) {
   Registry& all = registry();

@@ -32,8 +32,8 @@ std::vector<Backend> backend_list();
 
 /// Adds a device under a new name; used by tests that need another instance.
 ir::DeviceId add(Backend backend);
-/// The device that `auto` stands for, and why: the first of cuda, vulkan and opencl that is a GPU and none of those passed
-/// over, else the cpu.
+/// The device that `auto` stands for, and why: the first of cuda, vulkan and opencl that is a GPU and none of those
+/// passed over, else the cpu.
 struct Choice {
   ir::DeviceId id;
   std::string why;
@@ -57,6 +57,9 @@ std::vector<Absent> absent();
 bool is_for_tests(ir::DeviceId id);
 /// The devices that are open.
 std::vector<Device*> opened();
+
+/// What runs compute on when nothing else is said: TENON_DEVICE, or `auto`.
+std::string wanted_name();
 
 /// Where tensors are made when nothing else is said: TENON_DEVICE, or the first backend. Fails where TENON_DEVICE names
 /// no device that is there; everything else works without one.

@@ -14,6 +14,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/nearest.h"
+#include "tenon/device/registry.h"
 #include "tenon/io/json.h"
 
 namespace tenon::rl {
@@ -48,7 +49,8 @@ std::span<const Key> keys() {
        {"dqn", "afterstates", "tuples"},
        "",
        false,
-       "dqn: a network and a replay; afterstates: a network that values the boards that moves lead to; tuples: values of "
+       "dqn: a network and a replay; afterstates: a network that values the boards that moves lead to; tuples: values "
+       "of "
        "these boards looked up by groups of cells"},
       {"episodes", &C::episodes, 1, kMany, {}, "", true, "Games to play"},
       {"seed", &C::seed, 0, kMany, {}, "", false, "Of tiles, moves, draws and first weights"},
@@ -59,7 +61,9 @@ std::span<const Key> keys() {
        {},
        "",
        true,
-       "Where it runs, as `tenon info` lists them; empty: TENON_DEVICE, or cpu"},
+       "Where it runs, as `tenon info` lists them, or auto: the first of cuda, vulkan and opencl that is a GPU and can "
+       "hold the "
+       "network, else cpu; tables of tuples stay on the cpu. TENON_DEVICE changes what is taken where nothing is said"},
       {"encoding",
        &C::encoding,
        0,
@@ -247,6 +251,8 @@ void require_single_keys(std::string_view json, std::string_view name) {
 }
 
 }  // namespace
+
+std::string default_device_name() { return device::wanted_name(); }
 
 DqnConfig parse_dqn_config(std::string_view json, std::string_view name) {
   const Json object = io::parse_json<Json>("config", std::string(name), json);

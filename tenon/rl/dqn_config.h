@@ -11,6 +11,9 @@
 
 namespace tenon::rl {
 
+/// What TENON_DEVICE says, or auto.
+std::string default_device_name();
+
 /// What a run of 2048 is made of.
 ///   rl::DqnConfig config;
 ///   rl::set(config, "episodes=500");
@@ -20,7 +23,7 @@ struct DqnConfig {
   std::string learner = "dqn";  // or "afterstates", "tuples"
   int64_t episodes = 100;
   int64_t seed = 1;
-  std::string device;  // empty: the default device
+  std::string device = default_device_name();  // empty: the default device of the library
 
   // dqn
   std::string encoding = "tiles";

@@ -12,7 +12,10 @@ namespace tenon::rl {
 
 Learner::~Learner() = default;
 
-Device device_of(const DqnConfig& config) { return config.device.empty() ? Device() : Device(config.device); }
+Device device_of(const DqnConfig& config) {
+  if (config.device == "auto" && config.learner == "tuples") return Device("cpu");
+  return config.device.empty() ? Device() : Device(config.device);
+}
 
 std::unique_ptr<Learner> make_learner(const DqnConfig& config) {
   validate(config, "config");

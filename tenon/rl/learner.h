@@ -61,7 +61,8 @@ class Learner {
   static void require_choosable(std::span<const Board> boards, size_t moves);
 };
 
-/// Where a config wants it to run; fails where there is no such device.
+/// Where a config wants it to run; fails where there is no such device. `auto` is a GPU for networks, and the cpu for
+/// tables, of which a move reads a few numbers.
 ///   rl::device_of(rl::DqnConfig());
 Device device_of(const DqnConfig& config);
 /// The learner that a config asks for.

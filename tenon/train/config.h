@@ -151,7 +151,7 @@ struct SampleConfig {
   int64_t seed = 1;
 };
 
-/// What TENON_DEVICE says, or cpu.
+/// What TENON_DEVICE says, or auto.
 std::string default_device_name();
 
 /// The section device of a config: where it runs.

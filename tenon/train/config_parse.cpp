@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tenon/base/error.h"
+#include "tenon/device/registry.h"
 #include "tenon/io/json.h"
 #include "tenon/train/config_keys.h"
 
@@ -136,10 +137,7 @@ class Reader : public io::JsonEvents {
 
 }  // namespace
 
-std::string default_device_name() {
-  const char* wanted = std::getenv("TENON_DEVICE");
-  return wanted && *wanted ? wanted : "auto";
-}
+std::string default_device_name() { return device::wanted_name(); }
 
 Config parse_config(std::string_view json, std::string_view name) {
   Reader reader(json, name);

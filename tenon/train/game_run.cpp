@@ -17,6 +17,7 @@
 #include "tenon/io/file.h"
 #include "tenon/io/json.h"
 #include "tenon/tensor/autograd.h"
+#include "tenon/train/automatic_device.h"
 #include "tenon/train/checkpoint.h"
 #include "tenon/train/game_metrics.h"
 #include "tenon/train/resume.h"
@@ -109,11 +110,18 @@ class LiveLine {
   std::optional<std::chrono::steady_clock::time_point> shown_;
 };
 
+// With a device by its name.
+rl::DqnConfig game_on(rl::DqnConfig config, const AutomaticDevice* automatic) {
+  if (automatic) config.device = automatic->name();
+  return config;
+}
+
 class GameRun {
  public:
-  GameRun(const rl::DqnConfig& config, const GameOptions& options)
-      : config_(config),
+  GameRun(const rl::DqnConfig& config, const GameOptions& options, AutomaticDevice* automatic = nullptr)
+      : config_(game_on(config, automatic)),
         options_(options),
+        automatic_(automatic),
         folder_(RunFolder::open(options.folder, options.resume ? Start::resume_or_fresh : Start::fresh)),
         line_(options.out) {}
 
@@ -199,13 +207,17 @@ class GameRun {
     set_aside_checkpoints(checkpoints, done_);
     prune_checkpoints(checkpoints, kKept, std::nullopt);  // a kill may have come before it
     tell_of_checkpoint();
-    line_.note(fmt::format("goes on from {}", path.string()));
+    note(fmt::format("goes on from {}", path.string()));
   }
 
+  void note(const std::string& text) {
+    if (automatic_) automatic_->say_once();
+    line_.note(text);
+  }
   // Also in a quiet run.
   void note_in_any_case(const std::string& text) {
     if (options_.out)
-      line_.note(text);
+      note(text);
     else
       std::fprintf(stderr, "%s\n", io::harmless(text).c_str());
   }
@@ -267,8 +279,8 @@ class GameRun {
     const std::string_view what = config_.learner == "dqn"      ? "a network and a replay"
                                   : config_.learner == "tuples" ? "tables of values of afterstates"
                                                                 : "a network for afterstates";
-    line_.note(fmt::format("{}: {} parameters{}", what, watch::with_separators(parameters()),
-                           device == "cpu" ? "" : ", on " + device));
+    note(fmt::format("{}: {} parameters{}", what, watch::with_separators(parameters()),
+                     device == "cpu" ? "" : ", on " + device));
     const int64_t end = std::min(config_.episodes, options_.stop_after.value_or(config_.episodes));
     clock_.start();
     logged_seconds_ = clock_.seconds();
@@ -347,6 +359,7 @@ class GameRun {
     const bool is_written = std::fputs(line.c_str(), log_.get()) >= 0 && std::fflush(log_.get()) == 0;
     if (!is_written) fail("metrics", "{}: cannot be written: the disk may be full", folder_.metrics().string());
     folder_.keep();
+    if (automatic_) automatic_->keep();
     tensorboard_->scalar("game/mean_score", done_, now.mean_score);
     tensorboard_->scalar("game/reached_2048", done_, sum.reached(2048));
     tensorboard_->scalar("game/epsilon", done_, now.epsilon);
@@ -362,12 +375,12 @@ class GameRun {
     const double left = static_cast<double>(config_.episodes - done_) / std::max(1e-9, now.episodes_per_second);
     const std::string explores = config_.learner == "dqn" ? fmt::format("  epsilon {:.2f}", now.epsilon) : "";
     const std::string memory = now.resident_bytes > 0 ? "  " + watch::bytes_text(now.resident_bytes) : "";
-    line_.show(fmt::format("{}/{} games  score {}  best {} (tile {}){}  {:.0f} games/s  {} moves/s  {:.2f} ms/step{}  {} left",
-                           watch::with_separators(done_), watch::with_separators(config_.episodes),
-                           watch::with_separators(std::llround(now.mean_score)), watch::with_separators(best_score_),
-                           best_tile_, explores, now.episodes_per_second,
-                           watch::with_separators(std::llround(now.moves_per_second)), now.learning_ms, memory,
-                           watch::duration_text(left)));
+    line_.show(fmt::format(
+        "{}/{} games  score {}  best {} (tile {}){}  {:.0f} games/s  {} moves/s  {:.2f} ms/step{}  {} left",
+        watch::with_separators(done_), watch::with_separators(config_.episodes),
+        watch::with_separators(std::llround(now.mean_score)), watch::with_separators(best_score_), best_tile_, explores,
+        now.episodes_per_second, watch::with_separators(std::llround(now.moves_per_second)), now.learning_ms, memory,
+        watch::duration_text(left)));
   }
 
   void save() {
@@ -407,7 +420,7 @@ class GameRun {
     result.report = folder_.report();
     if (!stopped && config_.evaluation_games > 0) {
       line_.finish();
-      line_.note(fmt::format("plays {} games with the best moves", config_.evaluation_games));
+      note(fmt::format("plays {} games with the best moves", config_.evaluation_games));
       const auto seed = static_cast<uint64_t>(config_.seed) + 1;  // other games than those of training
       const auto stops = [&] { return stop.requested(); };
       const auto best = rl::play_games(learner_.get(), config_.evaluation_games, seed, stops),
@@ -430,6 +443,7 @@ class GameRun {
 
   const rl::DqnConfig config_;
   const GameOptions& options_;
+  AutomaticDevice* const automatic_;  // null where the config names one
   RunFolder folder_;
   LiveLine line_;
   std::unique_ptr<rl::Learner> learner_;
@@ -459,7 +473,11 @@ rl::DqnConfig config_in(const fs::path& run) {
 GameResult train_game(const rl::DqnConfig& config, const GameOptions& options) {
   const PipesMayClose while_training;
   if (options.resume) require_run(options.folder);
-  return GameRun(config, options).run();
+  if (config.device != "auto" || config.learner == "tuples") return GameRun(config, options).run();
+  std::optional<GameResult> result;
+  on_automatic_device(options.out,
+                      [&](AutomaticDevice& automatic) { result = GameRun(config, options, &automatic).run(); });
+  return *std::move(result);
 }
 
 bool is_game_config(std::string_view json) {

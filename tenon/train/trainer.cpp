@@ -22,6 +22,7 @@
 #include "tenon/models/lora.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/train/automatic_device.h"
 #include "tenon/train/checkpoint.h"
 #include "tenon/train/image_task.h"
 #include "tenon/train/language_task.h"
@@ -131,30 +132,9 @@ std::unique_ptr<Task> make_task(const Config& config, const TrainOptions& option
   return task;
 }
 
-// Which device `auto` has chosen, said before anything else that a run says. Where the run is refused, the reason is
-// the only line.
-class DeviceLine {
- public:
-  DeviceLine(const device::Choice& choice, std::FILE* out)
-      : out_(out), text_(fmt::format("device: {} (device.name is auto: {})\n", choice.id.name, choice.why)) {}
-
-  void say_once() {
-    if (out_) std::fputs(std::exchange(text_, {}).c_str(), out_);
-  }
-
- private:
-  std::FILE* out_;
-  std::string text_;
-};
-
-struct AutomaticDevice {
-  device::Choice choice;
-  DeviceLine line;
-};
-
 // With a device by its name, which the next run may compare with its own.
 Config with_device(Config config, const AutomaticDevice* automatic) {
-  if (automatic) config.device.name = automatic->choice.id.name;
+  if (automatic) config.device.name = automatic->name();
   return config;
 }
 
@@ -175,8 +155,6 @@ class Run {
       throw;
     }
   }
-
-  bool has_taken_a_step() const { return has_taken_a_step_; }
 
   TrainResult run() {
     try {
@@ -307,7 +285,7 @@ class Run {
     logged_items_ = items_;
     logged_seconds_ = seconds;
     looked_at_ = done_;
-    has_taken_a_step_ = true;
+    if (automatic_) automatic_->keep();
     since_look_.clear();
     if (!config_.training.check_finite && !std::isfinite(seen.loss))
       view_->note(fmt::format("step {}: the loss is {}", done_, seen.loss));
@@ -420,7 +398,7 @@ class Run {
   }
   // Also in a quiet run.
   void say_device() const {
-    if (automatic_) automatic_->line.say_once();
+    if (automatic_) automatic_->say_once();
   }
 
   void note_in_any_case(const std::string& text) const {
@@ -593,7 +571,6 @@ class Run {
   const exec::WatchCompiling watching_{[this](size_t compiled, size_t of) { show_compiling(compiled, of); }};
 
   std::deque<Position> since_look_;
-  bool has_taken_a_step_ = false;                  // and looked at what came of it
   int64_t done_ = 0, looked_at_ = 0, saved_ = -1;  // steps
   int64_t items_ = 0, logged_items_ = 0;
   Clock::time_point started_;
@@ -615,22 +592,10 @@ TrainResult train(const Config& config, const TrainOptions& options) {
   const PipesMayClose while_training;
   if (options.resume) require_run(options.folder);
   if (config.device.name != "auto") return Run(config, options).run();
-  // A device that cannot hold the model shows that in the first step at the latest.
-  std::vector<device::PassedOver> passed_over;
-  while (true) {
-    const device::Choice choice = device::choose(passed_over);
-    AutomaticDevice automatic{choice, DeviceLine(choice, options.out)};
-    std::optional<Run> run;
-    try {
-      run.emplace(config, options, &automatic);
-      return run->run();
-    } catch (const device::OutOfMemory& error) {
-      automatic.line.say_once();
-      if (choice.id == device::find("cpu") || (run && run->has_taken_a_step())) throw;
-      passed_over.push_back({choice.id.name, fmt::format("cannot hold the model ({})", error.what())});
-      if (device::default_index() == choice.id.index) device::set_default_device(device::choose(passed_over).id);
-    }
-  }
+  std::optional<TrainResult> result;
+  on_automatic_device(options.out,
+                      [&](AutomaticDevice& automatic) { result = Run(config, options, &automatic).run(); });
+  return *std::move(result);
 }
 
 Config run_config(const fs::path& folder) {

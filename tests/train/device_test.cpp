@@ -4,6 +4,7 @@
 
 #include "tenon/backends/cpu/cpu_device.h"
 #include "tenon/device/registry.h"
+#include "tenon/train/game_run.h"
 #include "tenon/watch/metrics.h"
 #include "tests/train/runs.h"
 
@@ -88,12 +89,20 @@ TEST_P(OnDevice, ARunGoesOnOnAnotherDeviceAndSaysSo) {
   }
 }
 
+// A device that `auto` chooses first, with buffers of at most 4 KiB.
+ir::DeviceId small_device() {
+  static const ir::DeviceId id = [] {
+    ir::Limits limits;
+    limits.max_binding = 4 << 10;
+    device::Backend backend{"small", [limits] { return backends::cpu::open_with(limits); }};
+    backend.preference = 9;
+    return device::add(std::move(backend));
+  }();
+  return id;
+}
+
 TEST_F(Runs, AutoPassesOverADeviceThatCannotHoldTheModel) {
-  ir::Limits limits;
-  limits.max_binding = 4 << 10;
-  device::Backend backend{"small", [limits] { return backends::cpu::open_with(limits); }};
-  backend.preference = 9;
-  const ir::DeviceId small = device::add(std::move(backend));
+  const ir::DeviceId small = small_device();
   EXPECT_EQ(device::choose().id, small);
   EXPECT_EQ(device::choose().why, "it is the first choice");
   const device::PassedOver passed_over[] = {{"small", "is small"}};
@@ -111,6 +120,34 @@ TEST_F(Runs, AutoPassesOverADeviceThatCannotHoldTheModel) {
   // Where it was asked for, it is not passed over.
   automatic.device.name = "small";
   EXPECT_NE(refusal("asked for", automatic).find("the device takes no single buffer above 4096"), std::string::npos);
+}
+
+TEST_F(Runs, GamesPassOverADeviceThatCannotHoldTheNetwork) {
+  small_device();
+  rl::DqnConfig config;
+  config.device = "auto";
+  config.episodes = 4;
+  config.evaluation_games = 1;
+  const auto said_by = [&](const char* folder) {
+    std::FILE* const out = std::tmpfile();
+    train_game(config, {.folder = path(folder), .out = out});
+    std::rewind(out);
+    std::string text;
+    for (int letter = std::fgetc(out); letter != EOF; letter = std::fgetc(out)) text += static_cast<char>(letter);
+    std::fclose(out);
+    return text;
+  };
+  const std::string text = said_by("large");
+  EXPECT_TRUE(text.starts_with("device: small (device.name is auto: it is the first choice)\n")) << text;
+  EXPECT_NE(text.find("device.name is auto: small cannot hold the model ([memory] "), text.npos) << text;
+  EXPECT_NE(game_run_config(path("large")).device, "small");
+
+  config.hidden = {8};
+  EXPECT_EQ(said_by("small").find("cannot hold"), text.npos);
+  EXPECT_EQ(game_run_config(path("small")).device, "small");
+
+  config.learner = "tuples";  // whose tables stay on the cpu
+  EXPECT_EQ(said_by("tables").find("device:"), text.npos);
 }
 
 }  // namespace
