@@ -120,9 +120,10 @@ def run_all(language, command_of, update):
 
 
 def variables():
-    """The names that the code asks the environment for, and those of the table."""
+    """The names that the code asks the environment for, and those of the table; what the library reads is described there
+    as `tenon info --env` describes it."""
     asked = set()
-    for folder, pattern in [("tenon", "*.cpp"), ("apps", "*.cpp"), ("python", "*.cpp"), ("python", "*.py"),
+    for folder, pattern in [("tenon", "*.cpp"), ("tenon/base", "environment.h"), ("apps", "*.cpp"), ("python", "*.cpp"), ("python", "*.py"),
                             ("tests", "*.cpp"), ("tests", "*.h"), ("tests", "*.py"), ("bench", "*.cpp"), ("scripts", "*.sh")]:
         spelling = r"\$\{?(TENON_[A-Z_]+)" if pattern == "*.sh" else r"\"(TENON_[A-Z_]+)\""
         for path in (ROOT / folder).rglob(pattern):
@@ -133,7 +134,22 @@ def variables():
         print(f"docs/guide/debugging.md: {name} is missing from the table of environment variables")
     for name in sorted(told - asked):
         print(f"docs/guide/debugging.md: nothing reads {name}")
-    return 1 if asked != told else 0
+    header = re.sub(r'"\s*\n\s*"', "", (ROOT / "tenon/base/environment.h").read_text(encoding="utf-8"))
+    rows = re.findall(r'Variable (k\w+)\{\s*"(\w+)",\s*"(.*?)",\s*"(.*?)"\}', header)
+    listed = set(re.findall(r"&(k\w+)", header))
+    wrong = 0
+    for constant, name, values, help_text in rows:
+        if constant not in listed:
+            print(f"tenon/base/environment.h: kAll lacks {constant}")
+            wrong += 1
+        if name.startswith("TENON_") and f"| `{name}` | {values} | {help_text} |" not in page:
+            print(f"docs/guide/debugging.md: {name} is described otherwise than in tenon/base/environment.h")
+            wrong += 1
+    for path in [*(ROOT / "tenon").rglob("*.cpp"), *(ROOT / "apps").rglob("*.cpp")]:
+        if "getenv(" in path.read_text(encoding="utf-8") and path.name != "environment.cpp":
+            print(f"{path.relative_to(ROOT)}: reads the environment by itself; add a row to tenon/base/environment.h")
+            wrong += 1
+    return 1 if asked != told or wrong or not rows else 0
 
 
 # (printed, expected, whether they are the same)

@@ -12,6 +12,7 @@
 #include "apps/tenon/output.h"
 #include "tenon/backends/cpu/matmul/amx.h"
 #include "tenon/backends/cpu/tile/targets.h"
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
 #include "tenon/device/registry.h"
@@ -122,6 +123,26 @@ std::string text_of(const ordered_json& value) {
   return value.is_string() ? io::escaped(value.get<std::string>()) : value.dump();
 }
 
+ordered_json variables() {
+  ordered_json list = ordered_json::array();
+  for (const base::env::Variable* one : base::env::kAll) {
+    const auto value = base::env::value(*one);
+    list.push_back({{"name", one->name},
+                    {"value", value ? ordered_json(*value) : ordered_json(nullptr)},
+                    {"values", one->values},
+                    {"help", one->help}});
+  }
+  return list;
+}
+
+void print_variables(const ordered_json& all) {
+  for (const ordered_json& one : all) {
+    print("{}{}{}\n", text_of(one["name"]), one["value"].is_null() ? "" : "=",
+          one["value"].is_null() ? "" : text_of(one["value"]));
+    print("    {}: {}\n", text_of(one["values"]), text_of(one["help"]));
+  }
+}
+
 std::string gigabytes(const ordered_json& bytes) {
   if (bytes.is_null()) return "unknown";
   return fmt::format("{:.1f} GB", bytes.get<double>() / 1e9);
@@ -162,13 +183,18 @@ void add_system_info(CLI::App& app) {
   command->footer(
       "Examples:\n"
       "  tenon info\n"
-      "  tenon info --json");
+      "  tenon info --json\n"
+      "  tenon info --env     # the environment variables that Tenon reads, with their values");
   const auto as_json = std::make_shared<bool>(false);
   command->add_flag("--json", *as_json, "Print one JSON object");
-  command->callback([as_json] {
-    const ordered_json all = everything();
+  const auto shows_variables = std::make_shared<bool>(false);
+  command->add_flag("--env", *shows_variables, "Show the environment variables that are read instead");
+  command->callback([as_json, shows_variables] {
+    const ordered_json all = *shows_variables ? variables() : everything();
     if (*as_json)
       print("{}\n", all.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+    else if (*shows_variables)
+      print_variables(all);
     else
       print_all(all);
   });

@@ -12,7 +12,6 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "apps/tenon/board_view.h"
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 #include "tenon/io/input.h"
 #include "tenon/rl/games.h"
@@ -352,7 +352,7 @@ void run(const PlayArguments& wanted) {
   const std::optional<Board> board = wanted.board ? std::optional(board_named(*wanted.board)) : std::nullopt;
   if (!plays_many && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
     fail(kPlay, "the board is drawn on a terminal, and this is none; --games N plays without one");
-  if (const char* kind = std::getenv("TERM"); !plays_many && kind && std::string_view(kind) == "dumb")
+  if (!plays_many && base::env::is(base::env::kTerm, "dumb"))
     fail(kPlay, "this terminal (TERM=dumb) cannot draw a board; --games N plays without one");
   const std::unique_ptr<rl::Learner> learner =
       wanted.model.empty()

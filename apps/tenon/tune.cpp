@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 #include "tenon/device/profile.h"
 #include "tenon/device/registry.h"
@@ -112,9 +112,9 @@ void tell_not_kept(const std::string& device, const std::string& description) {
     if (why.empty()) why = cache->why_not_kept();
     base::fail("tune", kSaid, "the disk cache cannot be used: " + why);
   }
-  const std::string why = cache                            ? device + " is no hardware"
-                          : std::getenv("TENON_CACHE_DIR") ? "TENON_CACHE_DIR is empty"
-                                                           : "there is no home folder";
+  const std::string why = cache                                     ? device + " is no hardware"
+                          : base::env::is_set(base::env::kCacheDir) ? "TENON_CACHE_DIR is empty"
+                                                                    : "there is no home folder";
   tell(fmt::format(kSaid, why) + "\n");
 }
 

@@ -2,8 +2,9 @@
 
 #include "tenon/base/nan_check.h"
 
-#include <cstdlib>
 #include <string_view>
+
+#include "tenon/base/environment.h"
 
 namespace tenon::base {
 namespace {
@@ -13,10 +14,7 @@ thread_local int wishes = 0;
 }  // namespace
 
 bool checks_nan() {
-  static const bool always = [] {
-    const char* text = std::getenv("TENON_CHECK_NAN");
-    return text && std::string_view(text) == "1";
-  }();
+  static const bool always = env::is(env::kCheckNan, "1");
   return always || wishes > 0;
 }
 

@@ -8,7 +8,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -22,6 +21,7 @@
 #include <pthread.h>
 #endif
 
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 #include "tenon/base/team.h"
 #include "tenon/base/thread.h"
@@ -34,8 +34,8 @@ constexpr int64_t kChunksPerThread = 4;
 constexpr int kMostThreads = Team::kMost;
 
 int initial_threads() {
-  if (const char* text = std::getenv("TENON_THREADS"); text != nullptr && *text != '\0') {
-    const std::string_view view(text);
+  if (const auto text = env::value(env::kThreads)) {
+    const std::string_view view(*text);
     int threads = 0;
     const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), threads);
     if (error != std::errc() || end != view.data() + view.size() || threads < 1)

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <vector>
 
+#include "tenon/base/environment.h"
+
 namespace tenon::device {
 namespace {
 
@@ -104,8 +106,8 @@ std::string describe_nest(const ir::LoopNest& nest) {
 
 bool profiles() {
   static const bool wanted = [] {
-    const char* text = std::getenv("TENON_PROFILE");
-    if (!text || !*text || *text == '0') return false;
+    const auto text = base::env::value(base::env::kProfile);
+    if (!text || text->front() == '0') return false;
     std::atexit([] { tables().print(); });
     return true;
   }();

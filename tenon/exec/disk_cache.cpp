@@ -11,11 +11,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <system_error>
 
+#include "tenon/base/environment.h"
 #include "tenon/base/hash.h"
 
 namespace tenon::exec {
@@ -151,9 +151,9 @@ bool write_all(int file, std::string_view bytes) {
 }
 
 fs::path standard_folder() {
-  if (const char* own = std::getenv("TENON_CACHE_DIR")) return own;
-  if (const char* shared = std::getenv("XDG_CACHE_HOME"); shared && *shared) return fs::path(shared) / "tenon";
-  if (const char* home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache" / "tenon";
+  if (base::env::is_set(base::env::kCacheDir)) return base::env::value(base::env::kCacheDir).value_or("");
+  if (const auto shared = base::env::value(base::env::kXdgCacheHome)) return fs::path(*shared) / "tenon";
+  if (const auto home = base::env::value(base::env::kHome)) return fs::path(*home) / ".cache" / "tenon";
   return {};
 }
 

@@ -6,19 +6,19 @@
 
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string_view>
 
 #include "tenon/base/allocations.h"
+#include "tenon/base/environment.h"
 #include "tenon/base/hash.h"
 
 namespace tenon::exec {
 namespace {
 
 bool wants(std::string_view what) {
-  const char* text = std::getenv("TENON_LOG");
-  return text && std::string_view(text).find(what) != std::string_view::npos;
+  const auto text = base::env::value(base::env::kLog);
+  return text && text->find(what) != text->npos;
 }
 
 double us(uint64_t ns) { return static_cast<double>(ns) / 1000; }

@@ -11,12 +11,12 @@
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <sstream>
 
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 #include "tenon/device/pool.h"
 #include "tenon/device/profile.h"
@@ -208,10 +208,7 @@ struct Known {
 
 // Whether calls are timed unasked, which is of use only where the next process finds what was measured.
 bool times_calls(const Known& known) {
-  static const bool is_wanted = [] {
-    const char* choice = std::getenv("TENON_TUNE");
-    return !choice || std::string_view(choice) != "0";
-  }();
+  static const bool is_wanted = !base::env::is(base::env::kTune, "0");
   return is_wanted && !known.file.empty() && DiskCache::standard();
 }
 
@@ -244,8 +241,8 @@ Known& known_of(device::Device& device) {
   made->on = on;
   DiskCache* disk = DiskCache::standard();
   if (disk && !file.empty()) made->found = on_disk(disk->find(file));
-  if (const char* path = std::getenv("TENON_TUNED"); path && *path)
-    made->given = Tuning::read(text_of_file(path), path);
+  if (const auto path = base::env::value(base::env::kTuned))
+    made->given = Tuning::read(text_of_file(path->c_str()), *path);
   known = std::move(made);
   return *known;
 }

@@ -7,6 +7,7 @@
 #include <list>
 #include <mutex>
 
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 #include "tenon/base/nan_check.h"
 #include "tenon/base/turn.h"
@@ -34,12 +35,12 @@ struct Checks {
 };
 
 Checks checks_of(const CompileOptions& options) {
-  const char* text = std::getenv("TENON_VERIFY_CAPTURE");
-  if (!text || !*text) return {options.verify_every};
+  const auto text = base::env::value(base::env::kVerifyCapture);
+  if (!text) return {options.verify_every};
   char* end = nullptr;
-  const unsigned long long every = std::strtoull(text, &end, 10);
-  if (*end != 0 || *text == '-')
-    fail("compile", "TENON_VERIFY_CAPTURE is a number of replays (0: none, 1: all), not {}", text);
+  const unsigned long long every = std::strtoull(text->c_str(), &end, 10);
+  if (*end != 0 || text->front() == '-')
+    fail("compile", "TENON_VERIFY_CAPTURE is a number of replays (0: none, 1: all), not {}", *text);
   return {static_cast<size_t>(every), every == 1};
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <vector>
 
+#include "tenon/base/environment.h"
 #include "tenon/io/input.h"
 #include "tenon/watch/report.h"
 
@@ -106,23 +107,20 @@ std::string joined(const std::vector<Field>& fields) {
 int columns_of(std::FILE* out) {
   winsize size{};
   if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  const char* set = std::getenv("COLUMNS");
-  const int columns = set ? std::atoi(set) : 0;
+  const int columns = std::atoi(base::env::value(base::env::kColumns).value_or("0").c_str());
   return columns > 0 ? columns : 80;
 }
 
 bool is_terminal(std::FILE* out) {
-  const char* kind = std::getenv("TERM");
-  return isatty(fileno(out)) && kind && std::strcmp(kind, "dumb") != 0;
+  return isatty(fileno(out)) && base::env::is_set(base::env::kTerm) && !base::env::is(base::env::kTerm, "dumb");
 }
 
 bool locale_is_utf8() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* set = std::getenv(name);
-    if (!set || !*set) continue;
-    std::string value = set;
-    std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return std::tolower(c); });
-    return value.find("utf-8") != value.npos || value.find("utf8") != value.npos;
+  for (const base::env::Variable* variable : {&base::env::kLcAll, &base::env::kLcCtype, &base::env::kLang}) {
+    std::optional<std::string> value = base::env::value(*variable);
+    if (!value) continue;
+    std::transform(value->begin(), value->end(), value->begin(), [](unsigned char c) { return std::tolower(c); });
+    return value->find("utf-8") != value->npos || value->find("utf8") != value->npos;
   }
   return false;
 }

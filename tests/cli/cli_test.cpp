@@ -141,6 +141,15 @@ TEST_F(Cli, InfoWorksWhereTheDefaultDeviceIsNotThere) {
   EXPECT_FALSE(json::parse(run("info --json").out).contains("no_default_device"));
 }
 
+TEST_F(Cli, InfoShowsTheEnvironmentThatIsRead) {
+  EXPECT_NE(bash("TENON_TUNE=0 tenon info --env").out.find("TENON_TUNE=0\n    `0`: on `cuda`: "), std::string::npos);
+  const json variables = json::parse(bash("TENON_LOG=stats tenon info --env --json").out);
+  const auto log =
+      std::find_if(variables.begin(), variables.end(), [](const json& one) { return one["name"] == "TENON_LOG"; });
+  ASSERT_NE(log, variables.end());
+  EXPECT_EQ((*log)["value"], "stats");
+}
+
 TEST_F(Cli, InfoShowsThreadsAndTheCacheInUse) {
   const std::string folder = (folder_ / "cache").string();
   fs::create_directories(folder);

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <vector>
 
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 
 namespace tenon::backends::cuda {
@@ -33,8 +34,8 @@ struct DriverLibrary {
   std::string why_none;
 
   DriverLibrary() {
-    const char* other = std::getenv("TENON_CUDA_DRIVER");  // tests bring a driver of their own
-    const std::string name = other && *other ? other : "libcuda.so.1";
+    // Tests bring a driver of their own.
+    const std::string name = base::env::value(base::env::kCudaDriver).value_or("libcuda.so.1");
     void* handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
       why_none = fmt::format("no NVIDIA driver ({} was not found)", name);
@@ -96,17 +97,17 @@ const DriverLibrary& driver() {
 
 std::vector<std::string> folders_of_libraries() {
   std::vector<std::string> folders;
-  if (const char* own = std::getenv("TENON_CUDA_LIBRARIES"); own && *own) {
-    std::istringstream list(own);
+  if (const auto own = base::env::value(base::env::kCudaLibraries)) {
+    std::istringstream list(*own);
     for (std::string folder; std::getline(list, folder, ':');) {
       if (!folder.empty()) folders.push_back(folder);
     }
   }
   folders.emplace_back();  // where programs find libraries
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* root = std::getenv(variable); root && *root) {
-      folders.push_back(std::string(root) + "/lib64");
-      folders.push_back(std::string(root) + "/lib");
+  for (const base::env::Variable* variable : {&base::env::kCudaHome, &base::env::kCudaPath}) {
+    if (const auto root = base::env::value(*variable)) {
+      folders.push_back(*root + "/lib64");
+      folders.push_back(*root + "/lib");
     }
   }
   for (const char* folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/usr/lib/cuda/lib64"})

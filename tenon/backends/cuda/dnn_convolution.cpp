@@ -1,10 +1,10 @@
 #include "tenon/backends/cuda/dnn_convolution.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 
 #include "tenon/backends/gpu/at_exit.h"
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 
 namespace tenon::backends::cuda {
@@ -186,10 +186,7 @@ std::optional<DnnCall> plan_convolution(const ir::Call& call) {
 }
 
 bool has_dnn() {
-  static const bool has = [] {
-    const char* choice = std::getenv("TENON_CONVOLUTION");
-    return !(choice && std::string_view(choice) == "own") && dnn();
-  }();
+  static const bool has = !base::env::is(base::env::kConvolution, "own") && dnn();
   return has;
 }
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <string_view>
 
 #include "tenon/backends/cuda/attention.h"
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 
 namespace tenon::backends::cuda {
@@ -110,13 +110,8 @@ uint64_t round_up(uint64_t bytes) {
   return (bytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
 }
 
-bool wants_own_kernels(const char* variable) {
-  const char* choice = std::getenv(variable);
-  return choice && std::string_view(choice) == "own";
-}
-
 bool has_library() {
-  static const bool has = !wants_own_kernels("TENON_MATMUL") && lt();
+  static const bool has = !base::env::is(base::env::kMatmul, "own") && lt();
   return has;
 }
 
@@ -300,7 +295,7 @@ Result LtRun::run(const gpu::Step&, const device::Launch& launch, uint64_t, Stre
 Compiler::Compiler(gpu::Toolchain& toolchain, const ir::Limits& limits, Driver& driver, const Found& on)
     : gpu::Compiler(toolchain, limits),
       driver_(driver),
-      has_attention_(on.architecture() == kAttentionChip && !wants_own_kernels("TENON_ATTENTION")),
+      has_attention_(on.architecture() == kAttentionChip && !base::env::is(base::env::kAttention, "own")),
       chip_(toolchain.chip()) {}
 
 namespace {

@@ -3,11 +3,11 @@
 #include "tenon/backends/gpu/compiler.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
 #include "tenon/codegen/legalise.h"
@@ -47,13 +47,13 @@ std::string leave_behind(const std::string& source, const std::string& name, ren
 }
 
 void keep_if_wanted(const std::string& source, const std::string& name, render::Language language) {
-  const char* folder = std::getenv("TENON_KEEP_KERNELS");
-  if (!folder || !*folder) return;
+  const auto folder = base::env::value(base::env::kKeepKernels);
+  if (!folder) return;
   std::error_code none;
-  std::filesystem::create_directories(folder, none);
+  std::filesystem::create_directories(*folder, none);
   static std::atomic<bool> was_told{false};
-  if (leave_behind(source, name, language, folder).empty() && !was_told.exchange(true))
-    std::fprintf(stderr, "[tenon] kernels cannot be kept in %s (TENON_KEEP_KERNELS)\n", folder);
+  if (leave_behind(source, name, language, *folder).empty() && !was_told.exchange(true))
+    std::fprintf(stderr, "[tenon] kernels cannot be kept in %s (TENON_KEEP_KERNELS)\n", folder->c_str());
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <string_view>
 
+#include "tenon/base/environment.h"
 #include "tenon/kernels/kernels.h"
 
 namespace tenon::backends::gpu {
@@ -40,10 +40,7 @@ ir::Limits limits_of_gpu(uint32_t processors) {
   return limits;
 }
 
-bool wants_tiles() {
-  const char* text = std::getenv("TENON_TILES");
-  return !text || std::string_view(text) != "0";
-}
+bool wants_tiles() { return !base::env::is(base::env::kTiles, "0"); }
 
 void add_tiles(ir::Limits& limits) {
   if (!wants_tiles()) return;

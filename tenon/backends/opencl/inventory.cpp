@@ -3,9 +3,9 @@
 #include "tenon/backends/opencl/inventory.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "tenon/backends/gpu/kind.h"
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 
 namespace tenon::backends::opencl {
@@ -93,9 +93,9 @@ Inventory look() {
   }
   cl_uint count = 0;
   if (cl().get_platform_ids(0, nullptr, &count) != CL_SUCCESS || count == 0) {
-    const char* named = std::getenv("OCL_ICD_VENDORS");  // where the loader looked
+    const auto named = base::env::value(base::env::kOclIcdVendors);  // where the loader looked
     all.why_none = fmt::format("no OpenCL platform (no driver that loads is listed in {}{})",
-                               named ? named : "/etc/OpenCL/vendors", named ? ", which OCL_ICD_VENDORS names" : "");
+                               named.value_or("/etc/OpenCL/vendors"), named ? ", which OCL_ICD_VENDORS names" : "");
     return all;
   }
   std::vector<cl_platform_id> platforms(count);

@@ -6,7 +6,6 @@
 #include "tenon/backends/cpu/matmul/matmul.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 
 #include "tenon/backends/cpu/calls/kernels.h"
@@ -15,6 +14,7 @@
 #include "tenon/backends/cpu/matmul/onednn.h"
 #include "tenon/backends/cpu/scratch.h"
 #include "tenon/base/divide.h"
+#include "tenon/base/environment.h"
 #include "tenon/base/error.h"
 #include "tenon/base/parallel.h"
 
@@ -260,8 +260,7 @@ class Contract : public ContractKernel {
 };
 
 MatmulEngine read_engine() {
-  const char* text = std::getenv("TENON_MATMUL");
-  const std::string_view name = text ? text : "";
+  const std::string name = base::env::value(base::env::kMatmul).value_or("");
   if (name.empty()) return MatmulEngine::automatic;
   if (name == "own") return MatmulEngine::own;
   if (name == "onednn") return MatmulEngine::onednn;
