@@ -23,6 +23,25 @@ void require_matching(std::string_view op, const Tensor& a, const Tensor& b) {
   if (a.dtype() == DType::boolean) base::fail(op, "is not defined on bool");
 }
 
+// The batches that both have, each of which may be 1 or missing on one side.
+Dims common_batch(std::string_view op, const Tensor& a, const Tensor& b) {
+  const auto batch_of = [](const Tensor& t,
+                           size_t back) {  // back counts from the end of the shape, the matrix is 1 and 2
+    return back <= t.shape().size() ? t.shape()[t.shape().size() - back] : 1;
+  };
+  const size_t rank = std::max<size_t>(std::max(a.shape().size(), b.shape().size()), 2);
+  Dims batch(rank - 2);
+  for (size_t back = 3; back <= rank; ++back) {
+    const int64_t x = batch_of(a, back), y = batch_of(b, back);
+    if (x != y && x != 1 && y != 1) {
+      base::fail(op, "shapes {} and {} do not fit: batch sizes {} and {} differ at dim -{}", ir::to_string(a.shape()),
+                 ir::to_string(b.shape()), x, y, back);
+    }
+    batch[rank - back] = x == 1 ? y : x;
+  }
+  return batch;
+}
+
 // `op` is what the user called; `wanted` is the dtype of the result where that is not the operands'.
 Tensor product_of(std::string_view op, const Tensor& a, const Tensor& b, std::optional<DType> wanted = {}) {
   const DType result = wanted.value_or(a.dtype());
@@ -49,7 +68,7 @@ Tensor product_of(std::string_view op, const Tensor& a, const Tensor& b, std::op
   if (sb.size() == 1) y = ir::reshape(y, {sb[0], 1});
   const int64_t rows = x.shape()[x.rank() - 2], columns = y.shape().back();
   const Dims batch_a(x.shape().begin(), x.shape().end() - 2), batch_b(y.shape().begin(), y.shape().end() - 2);
-  const Dims batch = record::broadcast(op, batch_a, batch_b);
+  const Dims batch = common_batch(op, a, b);
   Dims shape = batch;
   if (sa.size() > 1) shape.push_back(rows);
   if (sb.size() > 1) shape.push_back(columns);
@@ -94,6 +113,13 @@ void require_rank(std::string_view op, const Tensor& a, int64_t rank_a, const Te
   base::fail(op, "takes {}, got shapes {} and {}", what, ir::to_string(a.shape()), ir::to_string(b.shape()));
 }
 
+// Batches of matrices, which are not broadcast here.
+void require_same_batch(std::string_view op, const Tensor& a, const Tensor& b) {
+  if (a.size(0) == b.size(0)) return;
+  base::fail(op, "shapes {} and {} do not fit: batch sizes {} and {} differ", ir::to_string(a.shape()),
+             ir::to_string(b.shape()), a.size(0), b.size(0));
+}
+
 }  // namespace
 
 Tensor mm(const Tensor& a, const Tensor& b) {
@@ -103,7 +129,7 @@ Tensor mm(const Tensor& a, const Tensor& b) {
 
 Tensor bmm(const Tensor& a, const Tensor& b) {
   require_rank("bmm", a, 3, b, 3, "two batches of matrices");
-  if (a.size(0) != b.size(0)) base::fail("bmm", "batches of {} and {} matrices differ", a.size(0), b.size(0));
+  require_same_batch("bmm", a, b);
   return product_of("bmm", a, b);
 }
 
@@ -133,13 +159,13 @@ Tensor scaled_product(std::string_view op, const Tensor& a, const Tensor& b, Num
   const auto scaled = [=, name = std::string(op)](const Tensor& left, const Tensor& right) {
     return mul(product_of(name, left, right, wide), alpha);
   };
-  const CustomFunction function{
-      std::string(op), [scaled](std::span<const Tensor> in) { return std::vector{scaled(in[0], in[1])}; },
-      [scaled](std::span<const Tensor> in, std::span<const Tensor> grads) {
-        const Tensor g = grads[0].to(in[0].dtype());
-        return std::vector{scaled(g, in[1].transpose(-1, -2)).to(in[0].dtype()),
-                           scaled(in[0].transpose(-1, -2), g).to(in[1].dtype())};
-      }};
+  const CustomFunction function{std::string(op),
+                                [scaled](std::span<const Tensor> in) { return std::vector{scaled(in[0], in[1])}; },
+                                [scaled](std::span<const Tensor> in, std::span<const Tensor> grads) {
+                                  const Tensor g = grads[0].to(in[0].dtype());
+                                  return std::vector{scaled(g, in[1].transpose(-1, -2)).to(in[0].dtype()),
+                                                     scaled(in[0].transpose(-1, -2), g).to(in[1].dtype())};
+                                }};
   return apply(function, std::vector{a, b})[0];
 }
 
@@ -174,7 +200,7 @@ Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Num
 
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
   require_rank("baddbmm", a, 3, b, 3, "two batches of matrices");
-  if (a.size(0) != b.size(0)) base::fail("baddbmm", "batches of {} and {} matrices differ", a.size(0), b.size(0));
+  require_same_batch("baddbmm", a, b);
   const auto product = [&](std::optional<DType> dtype) { return product_of("baddbmm", a, b, dtype); };
   return with_wide_product("baddbmm", x, a, product, beta, alpha);
 }
@@ -575,6 +601,5 @@ Tensor einsum(std::string_view equation, std::span<const Tensor> given) {
   }
   return tensor_of(arranged(sum_away(total, parsed.output), parsed.output));
 }
-
 
 }  // namespace tenon

@@ -114,8 +114,20 @@ TEST_F(Errors, MatmulNamesShapesAndInnerDimensions) {
           [&] { matmul(of({3}), of({4})); });
   refuses("[matmul] shapes (2, 3) and (2,) do not fit: inner dimensions 3 and 2 differ", [&] { matmul(a, of({2})); });
   refuses("[matmul] shapes () and (2, 3): single numbers are multiplied with *", [&] { matmul(of({}), a); });
-  refuses("[matmul] shapes (2,) and (5,) do not broadcast: sizes 2 and 5 differ at dim -1", [&] {
+}
+
+TEST_F(Errors, ProductsOfBatchesNameWholeShapes) {
+  refuses("[matmul] shapes (2, 3, 4) and (5, 4, 3) do not fit: batch sizes 2 and 5 differ at dim -3", [&] {
     matmul(of({2, 3, 4}), of({5, 4, 3}));
+  });
+  refuses("[matmul] shapes (6, 2, 3, 4) and (7, 1, 4, 3) do not fit: batch sizes 6 and 7 differ at dim -4", [&] {
+    matmul(of({6, 2, 3, 4}), of({7, 1, 4, 3}));
+  });
+  refuses("[bmm] shapes (2, 3, 4) and (5, 4, 3) do not fit: batch sizes 2 and 5 differ", [&] {
+    bmm(of({2, 3, 4}), of({5, 4, 3}));
+  });
+  refuses("[baddbmm] shapes (2, 3, 4) and (5, 4, 3) do not fit: batch sizes 2 and 5 differ", [&] {
+    baddbmm(of({2, 3, 3}), of({2, 3, 4}), of({5, 4, 3}));
   });
 }
 
