@@ -130,6 +130,8 @@ check(include_check test Python3::Interpreter ${scripts}/check_includes.py --sel
 check(adding_an_op_check test Python3::Interpreter ${scripts}/check_adding_an_op.py --self-test)
 check(functions_check test Python3::Interpreter ${scripts}/make_functions.py --check)
 check(reference_check test Python3::Interpreter ${scripts}/make_reference.py --check)
+check(compile_errors test Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/compile_errors.py ${CMAKE_CXX_COMPILER}
+  "$<TARGET_PROPERTY:test_headers,INCLUDE_DIRECTORIES>")
 check(readme_check test Python3::Interpreter ${scripts}/check_readme.py)
 check(together_check test Python3::Interpreter ${scripts}/check_together.py ${PROJECT_BINARY_DIR}/CMakeFiles/tenon.dir/Unity)
 check(links_check test Python3::Interpreter ${scripts}/check_links.py --self-test)

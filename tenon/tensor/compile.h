@@ -106,15 +106,25 @@ auto call_with(F& f, std::span<const Tensor> list, const Tensors&... arguments) 
     return call_with<F, kCount - 1>(f, list.first(kCount - 1), list[kCount - 1], arguments...);
 }
 
+// How many tensors a function takes; kNoArity for one that takes anything else.
+inline constexpr size_t kMostArguments = 15, kNoArity = kMostArguments + 1;
+
 template <typename F, typename... Tensors>
 constexpr size_t arity() {
-  if constexpr (std::is_invocable_v<F&, Tensors...>) {
+  if constexpr (std::is_invocable_v<F&, Tensors...>)
     return sizeof...(Tensors);
-  } else {
-    static_assert(sizeof...(Tensors) < 16, "a captured function takes tensors, up to 15 of them");
+  else if constexpr (sizeof...(Tensors) == kMostArguments)
+    return kNoArity;
+  else
     return arity<F, Tensors..., const Tensor&>();
-  }
 }
+
+// What compile() gives for a function that it refuses: the one error is then that of the static_assert.
+struct Refused {
+  template <typename... Arguments>
+  Tensor operator()(const Arguments&...) const;
+  size_t recordings() const;
+};
 
 }  // namespace detail
 
@@ -124,17 +134,32 @@ constexpr size_t arity() {
 template <typename F>
 auto compile(F function, const CompileOptions& options = {}) {
   constexpr size_t kCount = detail::arity<F>();
-  using Result = decltype(detail::call_with<F, kCount>(function, std::span<const Tensor>()));
-  static_assert(std::is_same_v<Result, Tensor> || std::is_same_v<Result, std::vector<Tensor>>,
-                "a captured function returns a Tensor or a std::vector<Tensor>");
-  return Compiled<Result, kCount>(
-      [function = std::move(function)](std::span<const Tensor> list) mutable {
-        if constexpr (std::is_same_v<Result, Tensor>)
-          return std::vector<Tensor>{detail::call_with<F, kCount>(function, list)};
-        else
-          return detail::call_with<F, kCount>(function, list);
-      },
-      options);
+  if constexpr (kCount == detail::kNoArity) {
+    static_assert(kCount != detail::kNoArity,
+                  "[compile] the function must take const Tensor& arguments alone, at most 15; capture anything else");
+    return detail::Refused();
+  } else if constexpr (!std::is_copy_constructible_v<F>) {
+    static_assert(std::is_copy_constructible_v<F>,
+                  "[compile] the function must be copyable; capture by reference what cannot be copied");
+    return detail::Refused();
+  } else {
+    using Result = decltype(detail::call_with<F, kCount>(function, std::span<const Tensor>()));
+    if constexpr (std::is_same_v<Result, Tensor> || std::is_same_v<Result, std::vector<Tensor>>) {
+      return Compiled<Result, kCount>(
+          [function = std::move(function)](std::span<const Tensor> list) mutable {
+            if constexpr (std::is_same_v<Result, Tensor>)
+              return std::vector<Tensor>{detail::call_with<F, kCount>(function, list)};
+            else
+              return detail::call_with<F, kCount>(function, list);
+          },
+          options);
+    } else {
+      static_assert(!std::is_void_v<Result>,
+                    "[compile] the function returns nothing; return a Tensor or a std::vector<Tensor>");
+      static_assert(std::is_void_v<Result>, "[compile] the function must return a Tensor or a std::vector<Tensor>");
+      return detail::Refused();
+    }
+  }
 }
 
 }  // namespace tenon
