@@ -5,14 +5,16 @@ of all functions.
     scripts/make_functions.py          writes the files that are not as the table says
     scripts/make_functions.py --check  names them, and functions that no test calls, and fails
 
-Written are tensor/ops.h, tensor/methods.cpp, the methods in tensor/tensor.h, python/src/functions_of_*.cpp, tests/tensor/function_table.inc
-and docs/functions.md.
+Written are tensor/ops.h, tensor/methods.cpp, the methods in tensor/tensor.h, python/src/functions_of_*.cpp, web/types/functions.d.ts,
+tests/tensor/function_table.inc and docs/functions.md.
 """
 
 import pathlib
 import re
 import sys
 import textwrap
+
+import typescript
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = "tenon/tensor/functions.def"
@@ -402,6 +404,7 @@ def written(functions, creation, layers, linalg):
         "python/src/functions_of_creation.cpp": call_bindings(creation, CREATION, "Functions and methods that make tensors.", "note_creation", "creation.h"),
         "python/src/functions_of_layers.cpp": call_bindings(layers, LAYERS, "Functions of nn.functional and nn.init.", "note_layers", "layer_arguments.h"),
         "python/src/functions_of_linalg.cpp": call_bindings(linalg, LINALG, "Functions of tenon.linalg.", "note_linalg", "linalg.h"),
+        "web/types/functions.d.ts": typescript.declarations(NOTE.replace(TABLE, "the tables of functions"), functions, creation, layers, linalg),
         "tests/tensor/function_table.inc": test_table(functions),
         "docs/functions.md": docs(functions, creation, layers, linalg),
     }

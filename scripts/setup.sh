@@ -2,7 +2,7 @@
 # Installs the Debian packages Tenon's build needs. When all are there it only asks dpkg: instant, offline, and without
 # any rights. So every make target can call it. `setup.sh python` also installs what the Python module, its tests and its
 # notebook need, `setup.sh docs` what `make docs` needs, `setup.sh packages` what `make packages` needs and its check,
-# `setup.sh test` SwiftShader, a second Vulkan driver for CPUs, and strace, with which system calls fail: without them,
+# `setup.sh test` SwiftShader, a second Vulkan driver for CPUs, strace, with which system calls fail, and TypeScript: without them,
 # their tests are skipped.
 set -euo pipefail
 
@@ -14,7 +14,7 @@ packages=(g++ cmake ninja-build make pkg-config python3 libfmt-dev nlohmann-json
   python3-ipykernel python3-matplotlib)
 
 is_needed=1
-[[ ${1:-} != test ]] || packages=(chromium-common strace) is_needed=0
+[[ ${1:-} != test ]] || packages=(chromium-common strace node-typescript) is_needed=0
 
 [[ ${1:-} != packages ]] || packages=(dpkg-dev file lintian mmdebstrap python3-venv)
 
