@@ -174,7 +174,7 @@ endif()
 
 # --- drivers ------------------------------------------------------------------------------------------------------------
 row(ops_on_opencl drivers ops_test ON opencl ONLY "Ops/*/opencl_*" "Devices/Indexing*/opencl" "Devices/Products*/opencl"
-  EXCEPT "*unfused*" "Ops/Gradient*" WITH ${pocl})
+  "Devices/LayerFunctions*/opencl" EXCEPT "*unfused*" "Ops/Gradient*" WITH ${pocl})
 row(ops_on_vulkan drivers ops_test ON vulkan RELEASE
   ONLY "Ops/Elementwise*/vulkan_*" "Ops/Reference*/vulkan_*" "Ops/Gradient.IsTheSlope/vulkan_*" "Devices/*/vulkan"
   EXCEPT "*unfused*" "Devices/LongProducts*" WITH ${lavapipe})  # half a minute, in f64

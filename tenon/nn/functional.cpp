@@ -232,11 +232,12 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   const int64_t heads = query.dim() > 2 ? query.size(-3) : 1, groups = key.dim() > 2 ? key.size(-3) : 1;
   if (key.dim() > 2 && groups != value.size(-3)) misfit("key and value heads differ");
   if (heads != groups && !options.gqa) misfit("the numbers of heads differ; set gqa to share key/value heads");
-  if (groups == 0 || heads % groups != 0) misfit("query heads must be a multiple of key/value heads");
+  if (heads != groups && (groups == 0 || heads % groups != 0)) misfit("query heads must be a multiple of key/value heads");
   Dims batch(query.shape().begin(), query.shape().begin() + std::max<int64_t>(0, query.dim() - 3));
   for (size_t i = 0; i < batch.size(); ++i) {
     if (key.shape()[i] != batch[i] || value.shape()[i] != batch[i]) misfit("batch sizes differ");
   }
+  if (heads == 0) return matmul(matmul(query, key.transpose(-1, -2)), value);  // nothing, in the shape of the result
   const int64_t batches = ir::count(batch), rows = query.size(-2), columns = key.size(-2);
   const auto four = [&](const Tensor& t, int64_t h) { return t.reshape({batches, h, t.size(-2), t.size(-1)}); };
 
