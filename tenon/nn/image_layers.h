@@ -125,6 +125,19 @@ class ChannelShuffle : public Layer {
   int64_t groups_;
 };
 
+/// local_response_norm() as a layer: channels divided by what their neighbours, so many of them, are like.
+///   nn::LocalResponseNorm(3)(images).shape();  // (2, 3, 8, 8)
+class LocalResponseNorm : public Layer {
+ public:
+  explicit LocalResponseNorm(int64_t size, double alpha = 1e-4, double beta = 0.75, double k = 1)
+      : size_(size), alpha_(alpha), beta_(beta), k_(k) {}
+  Tensor forward(const Tensor& x) const override { return local_response_norm(x, size_, alpha_, beta_, k_); }
+
+ private:
+  int64_t size_;
+  double alpha_, beta_, k_;
+};
+
 /// All windows of images as columns.
 ///   nn::Unfold({2})(ones({1, 2, 4, 4})).shape();  // (1, 8, 9)
 class Unfold : public Layer {

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include "tenon/nn/ctc_loss.h"
 #include "tenon/nn/losses.h"
 #include "tenon/nn/module.h"
 
@@ -60,6 +61,11 @@ class L1Loss : public PlainLoss<L1Loss, l1_loss> {
 /// soft_margin_loss() as a module.
 ///   nn::SoftMarginLoss()(tensor({0.0}), tensor({1.0}));  // 0.6931
 class SoftMarginLoss : public PlainLoss<SoftMarginLoss, soft_margin_loss> {
+  using PlainLoss::PlainLoss;
+};
+/// multilabel_margin_loss() as a module.
+///   nn::MultiLabelMarginLoss()(tensor({{1.0, 0.5}}), tensor({{0, -1}}));  // 0.25
+class MultiLabelMarginLoss : public PlainLoss<MultiLabelMarginLoss, multilabel_margin_loss> {
   using PlainLoss::PlainLoss;
 };
 /// huber_loss() as a module; the number is delta.
@@ -146,6 +152,59 @@ class MultiMarginLoss : public WeightedLoss<MultiMarginLoss, MultiMarginOptions,
   using WeightedLoss::WeightedLoss;
 };
 
+/// multilabel_soft_margin_loss() as a module; the weight, one for each class, is a buffer.
+///   nn::MultiLabelSoftMarginLoss()(tensor({{0.0, 0.0}}), tensor({{1.0, 0.0}}));  // 0.6931
+class MultiLabelSoftMarginLoss : public ModuleOf<MultiLabelSoftMarginLoss> {
+ public:
+  explicit MultiLabelSoftMarginLoss(Tensor weight = Tensor(), Reduction reduction = Reduction::mean)
+      : weight_(std::move(weight)), reduction_(reduction) {
+    if (weight_.defined()) register_buffer("weight", weight_);
+  }
+  Tensor forward(const Tensor& x, const Tensor& target) const {
+    return multilabel_soft_margin_loss(x, target, weight_, reduction_);
+  }
+
+ private:
+  Tensor weight_;
+  Reduction reduction_;
+};
+/// poisson_nll_loss() as a module.
+///   nn::PoissonNLLLoss()(tensor({0.0}), tensor({1.0}));  // 1.0
+class PoissonNLLLoss : public ModuleOf<PoissonNLLLoss> {
+ public:
+  explicit PoissonNLLLoss(const PoissonNllOptions& options = {}) : options_(options) {}
+  Tensor forward(const Tensor& x, const Tensor& target) const { return poisson_nll_loss(x, target, options_); }
+
+ private:
+  PoissonNllOptions options_;
+};
+/// gaussian_nll_loss() as a module.
+///   nn::GaussianNLLLoss()(tensor({1.0}), tensor({2.0}), 1);  // 0.5
+class GaussianNLLLoss : public ModuleOf<GaussianNLLLoss> {
+ public:
+  explicit GaussianNLLLoss(const GaussianNllOptions& options = {}) : options_(options) {}
+  Tensor forward(const Tensor& x, const Tensor& target, const Operand& variance) const {
+    return gaussian_nll_loss(x, target, variance, options_);
+  }
+
+ private:
+  GaussianNllOptions options_;
+};
+/// ctc_loss() as a module.
+///   const Tensor log_probabilities = log_softmax(zeros({4, 1, 3}), -1);
+///   nn::CTCLoss()(log_probabilities, tensor({{1, 2}}), tensor({4}), tensor({2})).shape();  // ()
+class CTCLoss : public ModuleOf<CTCLoss> {
+ public:
+  explicit CTCLoss(const CtcLossOptions& options = {}) : options_(options) {}
+  Tensor forward(const Tensor& log_probabilities, const Tensor& targets, const Tensor& input_lengths,
+                 const Tensor& target_lengths) const {
+    return ctc_loss(log_probabilities, targets, input_lengths, target_lengths, options_);
+  }
+
+ private:
+  CtcLossOptions options_;
+};
+
 /// triplet_margin_loss() as a module.
 ///   nn::TripletMarginLoss()(tensor({{0.0}}), tensor({{1.0}}), tensor({{3.0}}));  // 0.0
 class TripletMarginLoss : public ModuleOf<TripletMarginLoss> {
@@ -157,6 +216,44 @@ class TripletMarginLoss : public ModuleOf<TripletMarginLoss> {
 
  private:
   TripletMarginOptions options_;
+};
+/// triplet_margin_with_distance_loss() as a module.
+///   nn::TripletMarginWithDistanceLoss({.margin = 2})(tensor({{0.0}}), tensor({{1.0}}), tensor({{3.0}}));  // 0.0
+class TripletMarginWithDistanceLoss : public ModuleOf<TripletMarginWithDistanceLoss> {
+ public:
+  explicit TripletMarginWithDistanceLoss(TripletDistanceOptions options = {}) : options_(std::move(options)) {}
+  Tensor forward(const Tensor& anchor, const Tensor& positive, const Tensor& negative) const {
+    return triplet_margin_with_distance_loss(anchor, positive, negative, options_);
+  }
+
+ private:
+  TripletDistanceOptions options_;
+};
+
+// Distances, which have no reduction.
+
+/// cosine_similarity() as a module.
+///   nn::CosineSimilarity()(tensor({{1.0, 0.0}}), tensor({{1.0, 1.0}}));  // [0.7071]
+class CosineSimilarity : public ModuleOf<CosineSimilarity> {
+ public:
+  explicit CosineSimilarity(int64_t dim = 1, double eps = 1e-8) : dim_(dim), eps_(eps) {}
+  Tensor forward(const Tensor& a, const Tensor& b) const { return cosine_similarity(a, b, dim_, eps_); }
+
+ private:
+  int64_t dim_;
+  double eps_;
+};
+/// pairwise_distance() as a module.
+///   nn::PairwiseDistance()(tensor({{0.0, 0.0}}), tensor({{3.0, 4.0}}));  // [5]
+class PairwiseDistance : public ModuleOf<PairwiseDistance> {
+ public:
+  explicit PairwiseDistance(double p = 2, double eps = 1e-6, bool keepdim = false)
+      : p_(p), eps_(eps), keepdim_(keepdim) {}
+  Tensor forward(const Tensor& a, const Tensor& b) const { return pairwise_distance(a, b, p_, eps_, keepdim_); }
+
+ private:
+  double p_, eps_;
+  bool keepdim_;
 };
 
 }  // namespace tenon::nn

@@ -44,6 +44,11 @@ struct UpsampleOptions {
   bool recompute_scale = false;       // elements come from where the sizes say, not the scale
   bool antialias = false;             // bilinear and bicubic: what makes an image smaller averages what it leaves out
 };
+/// The size of UpsamplingNearest2d and UpsamplingBilinear2d, or the scale.
+struct Upsampling2dOptions {
+  PerAxis<int64_t> size = {};  // either this ...
+  PerAxis<double> scale = {};  // ... or this
+};
 /// (batch, channels, length), (batch, channels, height, width) or (batch, channels, depth, height, width) in another
 /// size. A scale that is given says where elements come from, not the sizes: PyTorch's interpolate without
 /// recompute_scale_factor. Linear interpolation leaves an axis whose size stays as it is.
@@ -69,6 +74,21 @@ class Upsample : public Layer {
 
  private:
   UpsampleOptions options_;
+};
+
+/// Images in another size, each pixel that of the nearest place: a size, or a scale as {.scale = 2}.
+///   nn::UpsamplingNearest2d({.scale = 2})(images).shape();  // (2, 3, 16, 16)
+class UpsamplingNearest2d : public Upsample {
+ public:
+  explicit UpsamplingNearest2d(const Upsampling2dOptions& options) : Upsample({options.size, options.scale}) {}
+};
+
+/// Images in another size, between the pixels, whose outermost ones stay where they are.
+///   nn::UpsamplingBilinear2d({.size = nn::Size2(16, 24)})(images).shape();  // (2, 3, 16, 24)
+class UpsamplingBilinear2d : public Upsample {
+ public:
+  explicit UpsamplingBilinear2d(const Upsampling2dOptions& options)
+      : Upsample({options.size, options.scale, Resample::bilinear, true}) {}
 };
 
 }  // namespace tenon::nn

@@ -295,4 +295,18 @@ Tensor TransformerDecoder::forward(const Tensor& given, const Tensor& memory, co
   return norm ? (*norm)(x) : x;
 }
 
+Transformer::Transformer(int64_t width, int64_t heads, int64_t encoder_layers, int64_t decoder_layers,
+                         const TransformerOptions& options)
+    : encoder(encoder_layers, width, heads, options, true), decoder(decoder_layers, width, heads, options, true) {
+  register_module("encoder", encoder);
+  register_module("decoder", decoder);
+  for (Tensor& parameter : parameters())
+    if (parameter.dim() > 1) init::xavier_uniform_(parameter);
+}
+
+Tensor Transformer::forward(const Tensor& source, const Tensor& target, const AttentionMasks& source_masks,
+                            const AttentionMasks& target_masks, const AttentionMasks& memory_masks) const {
+  return decoder(target, encoder(source, source_masks), target_masks, memory_masks);
+}
+
 }  // namespace tenon::nn

@@ -166,4 +166,24 @@ class TransformerDecoder : public Module {
   std::unique_ptr<LayerNorm> norm;             // after the last layer; null without one
 };
 
+/// An encoder and a decoder, each with a norm after its layers; Vaswani et al., 2017.
+///   nn::Transformer model(16, 4, 2, 2, {.feedforward = 32, .batch_first = true});
+///   model(randn({2, 7, 16}), randn({2, 5, 16}), {}, {.causal = true}).shape();  // (2, 5, 16)
+class Transformer : public Module {
+ public:
+  explicit Transformer(int64_t width = 512, int64_t heads = 8, int64_t encoder_layers = 6, int64_t decoder_layers = 6,
+                       const TransformerOptions& options = {});
+  /// Masks of the source, of the target, and of the target's looks at the source. In the shape of the target.
+  Tensor forward(const Tensor& source, const Tensor& target, const AttentionMasks& source_masks = {},
+                 const AttentionMasks& target_masks = {}, const AttentionMasks& memory_masks = {}) const;
+  Tensor operator()(const Tensor& source, const Tensor& target, const AttentionMasks& source_masks = {},
+                    const AttentionMasks& target_masks = {}, const AttentionMasks& memory_masks = {}) const {
+    return called(
+        *this, [&] { return forward(source, target, source_masks, target_masks, memory_masks); }, source, target);
+  }
+
+  TransformerEncoder encoder;  // of the source
+  TransformerDecoder decoder;  // of the target, which looks at what the encoder gives
+};
+
 }  // namespace tenon::nn
