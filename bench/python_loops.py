@@ -261,9 +261,15 @@ def sampled(lib, x, grid):
     return lib.nn.functional.grid_sample(x, grid, align_corners=False)
 
 
+def values_and_places(lib, x):
+    values, places = lib.cummax(x, 1)
+    return values.sum() + places.sum()
+
+
 IMAGES = {"small": (1, 3, 8, 8), "icons": (2, 3, 16, 16), "usual": (4, 8, 64, 64), "large": (8, 32, 128, 128)}
 MATRICES = {"small": (16, 16), "usual": (256, 256), "large": (2048, 2048)}
 sized("cummax", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.cummax(x, 1), **MATRICES)
+sized("cummax with its places", lambda lib, *shape: [lib.rand(*shape)], values_and_places, **MATRICES)
 sized("clamp", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.clamp(x, 0.2, 0.8), **MATRICES)
 sized("clamp, gradient", lambda lib, *shape: [lib.rand(*shape).requires_grad_()],
       with_gradient(lambda lib, x: lib.clamp(x, 0.2, 0.8)), **MATRICES)

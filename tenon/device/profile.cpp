@@ -75,6 +75,7 @@ Tables& tables() {
 
 std::string describe_call(const ir::Call& call) {
   std::string text(ir::name(call.op));
+  if (call.op == ir::Op::composed) text += " " + ir::to_string(call.attrs);
   for (const ir::Operand& operand : call.inputs) {
     text += fmt::format(" {}{}", name(operand.dtype), ir::to_string(operand.map.shape()));
     const ir::View& view = operand.map.views().back();

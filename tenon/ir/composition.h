@@ -2,7 +2,8 @@
 //
 // A composition is recorded once, on inputs that have no values, and every call of it on operands of these types is one
 // node: recording, looking up the plan and differentiating cost the same whatever it is made of. Planning writes it
-// out, so that no device knows of it and every value has the bits that its ops recorded one by one would give.
+// out, so that every value has the bits that its ops recorded one by one would give; the few that a device has a kernel
+// for stay one call there, whose bits are the same.
 
 #pragma once
 
@@ -13,8 +14,14 @@
 
 namespace tenon::ir {
 
+/// The compositions that a device may have a kernel for; of one that lists Op::composed among its missing calls, and
+/// where nothing is fused, they are written out as all others.
+enum class Routine : uint8_t { none, places_of_extremes, grid_sample, grid_sample_backward };
+
 struct Composition {
   std::string name;
+  Routine routine = Routine::none;
+  std::vector<int64_t> settings;  // of a routine: what it depends on beside its operands
   std::vector<Value> inputs, outputs;
   std::vector<NodeRef> between;  // what the outputs are made of, operands first, without the inputs
   bool may_fault = false;        // as of a node

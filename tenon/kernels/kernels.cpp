@@ -17,7 +17,8 @@ namespace tenon::kernels {
 // Looking up is done inside of kernels; convolutions are those whose channels come last.
 ir::EnumSet<ir::Op> missing_calls() {
   return {ir::Op::gather,      ir::Op::conv,     ir::Op::conv_transpose,
-          ir::Op::conv_weight, ir::Op::max_pool, ir::Op::max_pool_backward};
+          ir::Op::conv_weight, ir::Op::max_pool, ir::Op::max_pool_backward,
+          ir::Op::composed};
 }
 
 codegen::Module lower(const ir::Call& call, const ir::Limits& limits) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tenon/ir/composition.h"
 #include "tenon/nn/axis_matrices.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/composed.h"
@@ -112,14 +113,17 @@ Tensor nearest_along(const Tensor& x, int64_t dim, const ResampledAxis& axis, bo
 }
 
 std::string_view word_of(Resample mode) {
-  constexpr std::string_view kWords[] = {"nearest", "nearest-exact", "linear", "bilinear", "trilinear", "bicubic", "area"};
+  constexpr std::string_view kWords[] = {"nearest",   "nearest-exact", "linear", "bilinear",
+                                         "trilinear", "bicubic",       "area"};
   return kWords[static_cast<size_t>(mode)];
 }
 
 void require_mode(std::string_view op, const Tensor& x, const UpsampleOptions& o) {
   record::require_float(op, x);
   if (x.dim() < 3 || x.dim() > 5)
-    fail(op, "takes (batch, channels, length), (batch, channels, height, width) or (batch, channels, depth, height, width), got {}",
+    fail(op,
+         "takes (batch, channels, length), (batch, channels, height, width) or (batch, channels, depth, height, "
+         "width), got {}",
          ir::to_string(x.shape()));
   const bool is_between = o.mode != Resample::nearest && o.mode != Resample::nearest_exact && o.mode != Resample::area;
   const int64_t rank = o.mode == Resample::linear ? 3 : o.mode == Resample::trilinear ? 5 : 4;
@@ -201,8 +205,8 @@ Tensor sampled(const Tensor& x, const Tensor& grid, const GridSampleOptions& opt
     const Tensor unit =
         coordinates.narrow(0, axis * batch * places, batch * places).reshape({batch, 1, places}).to(wide);
     const auto length = static_cast<double>(size);
-    const Tensor at = options.align_corners ? mul(add(unit, 1.0), (length - 1) / 2)
-                                            : div(sub(mul(add(unit, 1.0), length), 1.0), 2.0);
+    const Tensor at =
+        options.align_corners ? mul(add(unit, 1.0), (length - 1) / 2) : div(sub(mul(add(unit, 1.0), length), 1.0), 2.0);
     return options.border ? clamp(at, 0.0, length - 1) : at;
   };
   // Whatever lies further outside, and NaN, is in the margin.
@@ -226,7 +230,8 @@ Tensor sampled(const Tensor& x, const Tensor& grid, const GridSampleOptions& opt
     const Tensor left = floor(across.detach()), top = floor(down.detach());
     const Tensor right = sub(across, left), low = sub(down, top);  // how far towards the next pixel
     const Tensor not_right = sub(1.0, right), not_low = sub(1.0, low);
-    const Tensor columns[] = {column_of(left), column_of(add(left, 1.0))}, rows[] = {row_of(top), row_of(add(top, 1.0))};
+    const Tensor columns[] = {column_of(left), column_of(add(left, 1.0))},
+                 rows[] = {row_of(top), row_of(add(top, 1.0))};
     const auto with_weight = [&](size_t i, size_t j, const Tensor& weight) {
       return mul(read(columns[i], rows[j]).to(wide), weight.clone());
     };
@@ -256,8 +261,14 @@ Tensor grid_sample(const Tensor& x, const Tensor& grid, const GridSampleOptions&
   ir::require_shape(kOp, {batch, channels, (height + 2) * (width + 2)});
   ir::require_shape(kOp, {batch, channels, grid.size(1), grid.size(2)});
   const bool is_nearest = options.mode == Resample::nearest;
-  return composed("grid_sample", {is_nearest, options.border, options.align_corners}, std::array{x, grid},
-                  [&](std::span<const Tensor> in) { return std::vector{sampled(in[0], in[1], options)}; })[0];
+  const bool is_wide = x.dtype() == DType::f32 || x.dtype() == DType::f64;
+  constexpr int64_t kMostChannels = 8192;  // whose sum the routine takes as a reduction of so many elements would be
+  const bool is_short = channels <= kMostChannels && (height + 2) * (width + 2) <= std::numeric_limits<int32_t>::max();
+  const bool has_routine = !is_nearest && is_wide && is_short && x.numel() > 0 && grid.numel() > 0;
+  return composed(
+      "grid_sample", {is_nearest, options.border, options.align_corners}, std::array{x, grid},
+      [&](std::span<const Tensor> in) { return std::vector{sampled(in[0], in[1], options)}; },
+      has_routine ? ir::Routine::grid_sample : ir::Routine::none)[0];
 }
 
 }  // namespace tenon::nn

@@ -128,9 +128,13 @@ std::vector<Value> with_calls_of(const ir::Limits& limits, std::vector<Value> ou
   return outputs;
 }
 
-// Compositions as the ops that they are made of.
-std::vector<Value> with_compositions(std::vector<Value> outputs) {
-  const auto is_composed = [](const Node& node) { return !node.evaluated() && node.op() == Op::composed; };
+// Compositions as the ops that they are made of, but for those that the device has a kernel for.
+std::vector<Value> with_compositions(const ir::Limits& limits, std::vector<Value> outputs) {
+  const bool has_routines = limits.fuses && !limits.one_op_per_kernel && !limits.missing_calls.contains(Op::composed);
+  const auto is_composed = [&](const Node& node) {
+    return !node.evaluated() && node.op() == Op::composed &&
+           !(has_routines && node.attrs_as<ir::ComposedAttrs>().what->routine != ir::Routine::none);
+  };
   for (;;) {
     const std::vector<NodeRef> order = ir::order_of_evaluation(outputs);
     if (std::ranges::none_of(order, [&](const NodeRef& node) { return is_composed(*node); })) return outputs;
@@ -259,7 +263,7 @@ Plan make_plan(const Request& request) {
   const ir::InRealm nothing_is_evaluated_here(realm);
   const std::vector<Value> wanted = values_kept(request.outputs);
   ByNode<uint32_t> literals;
-  std::vector<Value> simple = simplified_graph(with_steps(with_compositions(wanted)), request, realm, literals);
+  std::vector<Value> simple = simplified_graph(with_steps(with_compositions(request.limits, wanted)), request, realm, literals);
   if (request.limits.channels_last) simple = with_channels_last(simple, request.takes);
   Recomputed graph{with_calls_of(request.limits, std::move(simple)), {}};
   if (!request.limits.one_op_per_kernel) {

@@ -2,6 +2,7 @@
 
 #include "tenon/tensor/composed.h"
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -89,7 +90,15 @@ class Recorded : public ir::Composition {
       made.moves.push_back(ir::peeled(there.back()));
       made.operands.push_back(places[i]);
     }
-    if (!there.empty()) made.what = std::make_shared<Recorded>(name + "_backward", std::move(given), std::move(there));
+    if (there.empty()) return made;
+    const auto backward = std::make_shared<Recorded>(name + "_backward", std::move(given), std::move(there));
+    if (routine == ir::Routine::grid_sample) {
+      backward->routine = ir::Routine::grid_sample_backward;
+      backward->settings = settings;
+      for (size_t i = 0; i < inputs.size(); ++i)
+        backward->settings.push_back(std::ranges::find(made.operands, i) != made.operands.end());
+    }
+    made.what = backward;
     return made;
   }
 
@@ -143,8 +152,8 @@ Words words_of(const Settings& settings, const std::vector<Value>& operands) {
   return words;
 }
 
-std::shared_ptr<const Entry> recorded(const char* name, Words words, const std::vector<Value>& operands,
-                                      const Composed& f) {
+std::shared_ptr<const Entry> recorded(const char* name, const Settings& settings, Words words,
+                                      const std::vector<Value>& operands, const Composed& f, ir::Routine routine) {
   const Mapping without_values;
   const ir::InRealm of_its_own(ir::InRealm::next());  // where no number is a node that somebody has computed
   std::vector<Input> given;
@@ -159,21 +168,24 @@ std::shared_ptr<const Entry> recorded(const char* name, Words words, const std::
     outputs.push_back(record::in(result));
     entry->moves.push_back(ir::peeled(outputs.back()));
   }
-  entry->what = std::make_shared<Recorded>(name, std::move(given), std::move(outputs));
+  const auto what = std::make_shared<Recorded>(name, std::move(given), std::move(outputs));
+  what->routine = routine;
+  if (routine != ir::Routine::none) what->settings.assign(settings.words().begin(), settings.words().end());
+  entry->what = what;
   return entry;
 }
 
 }  // namespace
 
 std::vector<Tensor> composed(const char* name, const Settings& settings, std::span<const Tensor> inputs,
-                             const Composed& f) {
+                             const Composed& f, ir::Routine routine) {
   if (Trace::current() || base::checks_nan() || autocast_dtype()) return f(inputs);
   std::vector<Value> operands;
   for (const Tensor& input : inputs) operands.push_back(record::in(input));
   Words words = words_of(settings, operands);
   const uint64_t hash = base::mix_all(reinterpret_cast<uintptr_t>(name), words);
   std::shared_ptr<const Entry> entry = cache().find(hash, name, words);
-  if (!entry) entry = cache().add(hash, recorded(name, std::move(words), operands, f));
+  if (!entry) entry = cache().add(hash, recorded(name, settings, std::move(words), operands, f, routine));
   const ir::NodeRef node =
       ir::Node::make(ir::Op::composed, ir::Operands(operands.begin(), operands.end()), ir::ComposedAttrs{entry->what});
   std::vector<Tensor> results;

@@ -9,11 +9,16 @@
 
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
 
 #include "tenon/tensor/tensor.h"
+
+namespace tenon::ir {
+enum class Routine : uint8_t;  // composition.h
+}
 
 namespace tenon {
 
@@ -39,8 +44,8 @@ using Composed = std::function<std::vector<Tensor>(std::span<const Tensor> input
 
 /// f of the inputs. It must depend on nothing but them and the settings, must read no value, bring none along from the
 /// host, draw no random number and write no tensor; what `name` and the settings say is the same function in every
-/// call.
+/// call. A device may have a kernel for `routine`, which has the same results.
 std::vector<Tensor> composed(const char* name, const Settings& settings, std::span<const Tensor> inputs,
-                             const Composed& f);
+                             const Composed& f, ir::Routine routine = ir::Routine{});
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tenon/ir/composition.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autocast.h"
 #include "tenon/tensor/autograd.h"
@@ -308,9 +309,10 @@ std::pair<Tensor, Tensor> extremes_so_far(std::string_view op, const Tensor& x, 
   const ir::Value given = record::in(x), seen = largest ? given : mirrored(given);
   const ir::Value extreme = ir::scan(seen, axis, ir::ScanKind::max);
   const Tensor operands[] = {tensor_of(ir::detach(seen)), tensor_of(ir::detach(extreme))};
-  const Tensor places =
-      composed("places of extremes", {static_cast<int64_t>(axis)}, operands,
-               [&](std::span<const Tensor> in) { return std::vector{places_of(in[0], in[1], axis)}; })[0];
+  const Tensor places = composed(
+      "places of extremes", {static_cast<int64_t>(axis)}, operands,
+      [&](std::span<const Tensor> in) { return std::vector{places_of(in[0], in[1], axis)}; },
+      ir::Routine::places_of_extremes)[0];
   return {tensor_of(largest ? extreme : mirrored(extreme)), places};
 }
 

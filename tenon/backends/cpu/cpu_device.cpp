@@ -71,7 +71,8 @@ double work_of(const ir::Call& call) {
     for (const ir::ConvAxis& axis : conv->axes) places *= static_cast<double>(axis.out);
     return elements + static_cast<double>(ir::count(weights)) * places / kTogether;
   }
-  return elements;
+  constexpr double kOfRoutine = 8;  // instructions that a composition's kernel stands for, about
+  return call.op == ir::Op::composed ? elements * kOfRoutine : elements;
 }
 
 // A batch of less work than this, 45 to 100 µs, is not worth a thread hop, which takes 10 to 20.

@@ -2,8 +2,23 @@
 
 #include "tenon/backends/cpu/calls/kernels.h"
 #include "tenon/base/error.h"
+#include "tenon/ir/composition.h"
 
 namespace tenon::backends::cpu {
+namespace {
+
+std::unique_ptr<CallKernel> compile_composed(const ir::Call& call) {
+  const ir::Composition& what = *std::get<ir::ComposedAttrs>(call.attrs).what;
+  switch (what.routine) {
+    case ir::Routine::places_of_extremes: return compile_places_of_extremes(call);
+    case ir::Routine::grid_sample: return compile_grid_sample(call);
+    case ir::Routine::grid_sample_backward: return compile_grid_sample_backward(call);
+    case ir::Routine::none: break;
+  }
+  base::fail(what.name, "the cpu device has no such routine");
+}
+
+}  // namespace
 
 std::unique_ptr<CallKernel> compile_call(const ir::Call& call) {
   switch (call.op) {
@@ -20,6 +35,7 @@ std::unique_ptr<CallKernel> compile_call(const ir::Call& call) {
     case ir::Op::scatter_add: return compile_scatter_add(call);
     case ir::Op::sort: return compile_sort(call);
     case ir::Op::scan: return compile_scan(call);
+    case ir::Op::composed: return compile_composed(call);
     case ir::Op::store: return compile_store(call);
     case ir::Op::bitcast:
     case ir::Op::contiguous: return compile_contiguous(call);

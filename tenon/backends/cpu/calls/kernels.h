@@ -18,6 +18,9 @@ std::unique_ptr<CallKernel> compile_scatter(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_scatter_add(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_sort(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_scan(const ir::Call& call);
+std::unique_ptr<CallKernel> compile_places_of_extremes(const ir::Call& call);
+std::unique_ptr<CallKernel> compile_grid_sample(const ir::Call& call);
+std::unique_ptr<CallKernel> compile_grid_sample_backward(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_store(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_contiguous(const ir::Call& call);
 
