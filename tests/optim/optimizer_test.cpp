@@ -479,6 +479,31 @@ TEST(Average, IsMovedByTheKernelOfTheUpdate) {
   EXPECT_LE(launches(true, true), launches(false, false) + 1);  // the count of averages
 }
 
+// As a training run does it: gradients are clipped, and nothing is updated once a norm was not finite.
+TEST(Condition, ATrainingRunsUpdateIsOneKernelOverTheWeights) {
+  const auto launches = [](bool is_checked) {
+    Tensor p = rand({64, 64}).requires_grad_(), broken = zeros({}, DType::boolean).clone().eval();
+    AdamW optimizer(std::vector<Tensor>{p}, {.lr = 0.1});
+    size_t taken = 0;
+    for (int i = 0; i < 2; ++i) {
+      p.set_grad(ones_like(p).clone().eval());
+      wait(std::vector<Tensor>{p, broken});
+      const size_t before = stats().launches;
+      const Tensor norm = optimizer.clip_grad_norm(1.0);
+      Tensor is_applied;
+      if (is_checked) {
+        is_applied = logical_and(isfinite(norm), logical_not(broken));
+        broken.copy_(logical_not(is_applied));
+      }
+      optimizer.step(nullptr, is_applied);
+      wait(std::vector<Tensor>{p, broken});
+      taken = stats().launches - before;
+    }
+    return taken;
+  };
+  EXPECT_LE(launches(true), launches(false) + 1);  // the condition itself, which is kept
+}
+
 // ---- what is frozen ----
 
 TEST(Frozen, ParametersKeepTheirValuesThoughTheyHaveGradientsAndDecay) {
