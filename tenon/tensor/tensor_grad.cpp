@@ -5,6 +5,7 @@
 
 #include "tenon/exec/eval.h"
 #include "tenon/grad/grad.h"
+#include "tenon/ir/composition.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/hooks.h"
@@ -120,8 +121,21 @@ void note_retained(TensorImpl& tensor, const ir::Value& value) {
   std::swap(tensor.retained_of, home);
 }
 
+namespace {
+
+// A gradient of what a tensor was, as that of what it is after a change of shape in place.
+Tensor reshaped_with(const Tensor& gradient, const TensorImpl& from, const TensorImpl& to) {
+  const std::vector<ir::Move> before = path_to(from), now = path_to(to);
+  const auto [end, rest] = std::ranges::mismatch(before, now);
+  if (!gradient.defined() || end != before.end()) return gradient;
+  return tensor_of(ir::moved(value_of(gradient), std::span(rest, now.end())));
+}
+
+}  // namespace
+
 void move_retained(const std::shared_ptr<TensorImpl>& from, const std::shared_ptr<TensorImpl>& to) {
   const ir::Value value = value_of(tensor_of(to));
+  *from->retained = reshaped_with(*from->retained, *from, *to);
   {
     std::lock_guard lock(retaining().mutex);
     to->retained = std::move(from->retained);

@@ -2,8 +2,10 @@
 
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 #include <random>
 
+#include "tenon/tensor/reshaped.h"
 #include "tests/grad/support.h"
 
 namespace tenon {
@@ -165,42 +167,44 @@ TEST(Autograd, SecondDerivativeThroughWritesInPlace) {
 
 // ---- random programs against dual numbers ----
 
-// A number and its slope as the leaf moves along a fixed direction: forward differentiation, one operation at a time.
+// A number, its slope and the slope's slope as the leaf moves along a fixed direction: forward differentiation, one
+// operation at a time.
 struct Dual {
-  double value, slope;
+  double value, slope, curve;
 };
 
-// Writes through views of an intermediate, with and without history, hooks, and uses in between, beside arrays of dual
-// numbers. Gradients are right when the slope of a weighted sum is the product of the leaf's gradient and the
-// direction.
+Dual operator*(double factor, const Dual& a) { return {factor * a.value, factor * a.slope, factor * a.curve}; }
+Dual operator+(const Dual& a, const Dual& b) { return {a.value + b.value, a.slope + b.slope, a.curve + b.curve}; }
+Dual operator*(const Dual& a, const Dual& b) {
+  return {a.value * b.value, a.slope * b.value + a.value * b.slope,
+          a.curve * b.value + 2 * a.slope * b.slope + a.value * b.curve};
+}
+// f(a), of the first two derivatives of f there.
+Dual chained(const Dual& a, double value, double first, double second) {
+  return {value, first * a.slope, first * a.curve + second * a.slope * a.slope};
+}
+
+// Writes through views of an intermediate, with and without history, changes of shape in place, hooks, uses in between
+// and their gradients, beside arrays of dual numbers. Gradients are right when the slope of a weighted sum is the
+// product of the leaf's gradient and the direction, and second derivatives when the slope of that product is.
 class DualProgram {
  public:
   explicit DualProgram(uint32_t seed)
       : random_(seed), leaf_(leaf(scattered(12, seed), {3, 4})), direction_(scattered(12, seed + 0.5)) {
     const Reals at = reals(leaf_);
-    for (size_t i = 0; i < at.size(); ++i) memory_.push_back({2 * at[i], 2 * direction_[i]});
+    for (size_t i = 0; i < at.size(); ++i) memory_.push_back({2 * at[i], 2 * direction_[i], 0});
     views_.push_back({leaf_ * 2, {}, false});
     for (size_t i = 0; i < at.size(); ++i) views_[0].positions.push_back(i);
   }
 
   void run(int steps) {
-    for (int i = 0; i < steps; ++i) step();
-    for (const View& view : views_) check(view);
-    Tensor total = used_;
-    double slope = used_slope_;
-    for (const View& view : views_) {
-      if (view.detached) continue;
-      const Reals weight = scattered(static_cast<int64_t>(view.positions.size()), 9);
-      const Tensor part = sum(view.tensor * from_vector(weight, view.tensor.shape()));
-      total = total.defined() ? total + part : part;
-      for (size_t i = 0; i < weight.size(); ++i) slope += weight[i] * memory_[view.positions[i]].slope;
+    try {
+      for (int i = 0; i < steps; ++i) step();
+      for (const View& view : views_) check(view);
+      differentiate_all();
+    } catch (const Error& error) {
+      ADD_FAILURE() << error.what() << "\n" << log_;
     }
-    const Reals gradient = reals(grad(total, leaf_));
-    double seen = 0;
-    for (size_t i = 0; i < gradient.size(); ++i) seen += gradient[i] * direction_[i];
-    EXPECT_NEAR(seen, slope, 1e-9 * (1 + std::fabs(slope))) << log_;
-    total.backward();
-    EXPECT_EQ(reals(leaf_.grad()), gradient) << log_;
   }
 
  private:
@@ -209,6 +213,38 @@ class DualProgram {
     std::vector<size_t> positions;
     bool detached;
   };
+
+  // First and second derivatives of a sum over everything, and its gradient twice.
+  void differentiate_all() {
+    Tensor total = used_;
+    Dual expected = used_dual_;
+    for (const View& view : views_) {
+      if (view.detached) continue;
+      const Reals weight = scattered(static_cast<int64_t>(view.positions.size()), 9);
+      const Tensor part = sum(view.tensor * from_vector(weight, view.tensor.shape()));
+      total = total.defined() ? total + part : part;
+      for (size_t i = 0; i < weight.size(); ++i) expected = expected + weight[i] * memory_[view.positions[i]];
+    }
+    const auto near = [&](double seen, double wanted) {
+      EXPECT_NEAR(seen, wanted, 1e-9 * (1 + std::fabs(wanted))) << log_;
+    };
+    const Tensor direction = from_vector(direction_, leaf_.shape());
+    const Tensor gradient = grad(total, leaf_, true), slope = sum(gradient * direction);
+    near(slope.item<double>(), expected.slope);
+    if (slope.requires_grad()) {
+      const Tensor outputs[] = {slope}, inputs[] = {leaf_};
+      const Tensor second = grad(outputs, inputs, {.allow_unused = true})[0];
+      near(second.defined() ? sum(second * direction).item<double>() : 0, expected.curve);
+    } else {
+      near(0, expected.curve);
+    }
+    near(arrived(), arrived_slope_);
+    leaf_.zero_grad();
+    total.backward({}, true);
+    EXPECT_EQ(reals(leaf_.grad()), reals(gradient)) << log_;
+    total.backward();
+    EXPECT_EQ(reals(leaf_.grad()), reals(gradient * 2)) << log_;
+  }
 
   int64_t below(int64_t n) { return std::uniform_int_distribution<int64_t>(0, n - 1)(random_); }
   View& any_view() { return views_[static_cast<size_t>(below(static_cast<int64_t>(views_.size())))]; }
@@ -222,7 +258,7 @@ class DualProgram {
   }
 
   void step() {
-    switch (below(12)) {
+    switch (below(15)) {
       case 0:
       case 1:
       case 2: return add_view();
@@ -234,6 +270,9 @@ class DualProgram {
       case 8: any_view().tensor.eval(); return;
       case 9: return use();
       case 10: return watch();
+      case 11: return differentiate();
+      case 12:
+      case 13: return change_shape();
       default: return check(any_view());
     }
   }
@@ -244,8 +283,41 @@ class DualProgram {
     log_ += fmt::format("use {} {}\n", fmt::join(view.positions, " "), view.detached ? "detached" : "");
     const Tensor part = sum(view.tensor * view.tensor * 0.1);
     used_ = used_.defined() ? used_ + part : part;
-    for (const size_t at : view.positions)
-      used_slope_ += view.detached ? 0 : 0.2 * memory_[at].value * memory_[at].slope;
+    for (const size_t at : view.positions) {
+      const Dual each = memory_[at];
+      if (!view.detached) used_dual_ = used_dual_ + 0.1 * (each * each);
+    }
+  }
+
+  // The gradient of all uses so far, which the program goes on with and takes once more.
+  void differentiate() {
+    if (!used_.defined() || !used_.requires_grad()) return;
+    log_ += "differentiate\n";
+    used_.backward({}, true);
+    arrived_slope_ += used_dual_.slope;
+  }
+  double arrived() const {
+    if (!leaf_.grad().defined()) return 0;
+    const Reals gradient = reals(leaf_.grad());
+    return std::inner_product(gradient.begin(), gradient.end(), direction_.begin(), 0.0);
+  }
+
+  // The handle shows the same elements in another shape or order; views of it stay what they were.
+  void change_shape() {
+    View& view = any_view();
+    const Dims shape = view.tensor.shape();
+    const auto change = [&](const char* name, auto f) {
+      const std::vector<int64_t> flat(view.positions.begin(), view.positions.end());
+      const auto moved = f(from_vector(flat, shape)).template to_vector<int64_t>();
+      log_ += fmt::format("{} {}\n", name, fmt::join(view.positions, " "));
+      replace_by(name, view.tensor, f(view.tensor));
+      view.positions.assign(moved.begin(), moved.end());
+    };
+    const int64_t which = below(3);
+    if (which == 0 && shape.size() < 4) return change("unsqueeze_", [](const Tensor& t) { return t.unsqueeze(0); });
+    if (which == 1) return change("squeeze_", [](const Tensor& t) { return t.squeeze(); });
+    if (shape.size() < 2) return;
+    change("transpose_", [](const Tensor& t) { return t.transpose(0, -1); });
   }
 
   // A hook that looks on, a gradient that is kept; and a hook that doubles the gradient of everything, which is then a
@@ -261,7 +333,7 @@ class DualProgram {
     whole.add_(0.25);
     whole.register_hook([](const Tensor& g) { return g * 2; });
     log_ += "add 0.25 to everything, and double its gradient\n";
-    for (Dual& each : memory_) each = {each.value + 0.25, each.slope * 2};
+    for (Dual& each : memory_) each = {each.value + 0.25, each.slope * 2, each.curve * 2};
   }
 
   void add_view() {
@@ -308,31 +380,30 @@ class DualProgram {
   static const Write& any_write(int64_t which) {
     static const Write kWrites[] = {
         {"mix", [](Tensor& to, const Tensor& from) { to.copy_(to * 0.5 + from * 0.25 + 1.0); },
-         [](Dual a, Dual b) -> Dual {
-           return {a.value * 0.5 + b.value * 0.25 + 1, a.slope * 0.5 + b.slope * 0.25};
+         [](Dual a, Dual b) {
+           return 0.5 * a + 0.25 * b + Dual{1, 0, 0};
          }},
         {"copy_", [](Tensor& to, const Tensor& from) { to.copy_(from); }, [](Dual, Dual b) { return b; }},
         {"mul_", [](Tensor& to, const Tensor& from) { to.mul_(sin(from)); },
-         [](Dual a, Dual b) -> Dual {
+         [](Dual a, Dual b) {
            const double s = std::sin(b.value);
-           return {a.value * s, a.slope * s + a.value * std::cos(b.value) * b.slope};
+           return a * chained(b, s, std::cos(b.value), -s);
          }},
         {"cos_", [](Tensor& to, const Tensor&) { to.cos_(); },
-         [](Dual a, Dual) -> Dual {
-           return {std::cos(a.value), -std::sin(a.value) * a.slope};
+         [](Dual a, Dual) {
+           const double c = std::cos(a.value);
+           return chained(a, c, -std::sin(a.value), -c);
          }},
         {"fill_", [](Tensor& to, const Tensor&) { to.fill_(0.75); },
          [](Dual, Dual) -> Dual {
-           return {0.75, 0};
+           return {0.75, 0, 0};
          }},
         {"masked_fill_", [](Tensor& to, const Tensor& from) { to.masked_fill_(gt(from, 0.5), -0.5); },
-         [](Dual a, Dual b) -> Dual {
-           return b.value > 0.5 ? Dual{-0.5, 0} : a;
+         [](Dual a, Dual b) {
+           return b.value > 0.5 ? Dual{-0.5, 0, 0} : a;
          }},
         {"index_put_", [](Tensor& to, const Tensor& from) { to.index_put_({Ellipsis()}, from * 0.5); },
-         [](Dual, Dual b) -> Dual {
-           return {b.value * 0.5, b.slope * 0.5};
-         }},
+         [](Dual, Dual b) { return 0.5 * b; }},
     };
     return kWrites[which % static_cast<int64_t>(std::size(kWrites))];
   }
@@ -348,9 +419,9 @@ class DualProgram {
     for (size_t i = 0; i < to.positions.size(); ++i) {
       const Dual a = memory_[to.positions[i]];
       Dual b = memory_[from.positions[i]];
-      if (from.detached) b.slope = 0;
+      if (from.detached) b = {b.value, 0, 0};
       next.push_back(write.on_duals(a, b));
-      if (!keeps_history) next.back().slope = a.slope;
+      if (!keeps_history) next.back() = {next.back().value, a.slope, a.curve};
     }
     const auto perform = [&] { write.perform(to.tensor, from.tensor.reshape(to.tensor.shape())); };
     if (keeps_history) {
@@ -368,7 +439,8 @@ class DualProgram {
   std::vector<Dual> memory_;
   std::vector<View> views_;
   Tensor used_;
-  double used_slope_ = 0;
+  Dual used_dual_{};
+  double arrived_slope_ = 0;  // what backward() has left so far
   std::string log_;
 };
 

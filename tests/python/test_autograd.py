@@ -105,6 +105,16 @@ class WritesInPlace(unittest.TestCase):
         (self.y.sum() + used + view * 7).backward()
         self.assertEqual((seen, self.w.grad.tolist()), ([("new", 7), 5], [58, 2]))
 
+    def test_a_gradient_that_is_kept_changes_its_shape_with_its_tensor(self):
+        y = tenon.ones(2, 3, requires_grad=True) * 2
+        y.retain_grad()
+        weight = tenon.arange(6.0).reshape(2, 3)
+        (y * weight).sum().backward()
+        y.transpose_(0, 1)
+        self.assertEqual(y.grad.tolist(), weight.t().tolist())
+        (y * weight.t() * 10).sum().backward()
+        self.assertEqual(y.grad.tolist(), (weight.t() * 11).tolist())
+
     def test_a_tensor_whose_shape_was_changed_in_place_sees_writes_through_its_views(self):
         for change in (lambda y: y.unsqueeze_(0), lambda y: y.unsqueeze_(1).t_(), lambda y: y.unsqueeze_(1).transpose_(0, 1).squeeze_().unsqueeze_(0)):
             y, seen = self.w * 2, []
