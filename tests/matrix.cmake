@@ -85,6 +85,8 @@ endforeach()
 row(exec test exec_test EXCEPT ${drivers} "Fork.AChildIsTold*" WITH ${pocl} TENON_PROGRAMS=500)
 row(optim test optim_test EXCEPT ${drivers})
 row(gpu test gpu_test EXCEPT ${drivers})
+# The stand-in has libraries of its own, whatever the machine's user has named.
+row(cuda_beside_own_libraries test cuda_test ONLY "OnStandIn.*Product*" WITH TENON_CUDA_LIBRARIES=${PROJECT_BINARY_DIR}/no_such_folder)
 row(train test train_test EXCEPT ${drivers})
 
 # Every op on every device. Devices that take long to make or to run a kernel take few cases of each test (ops/rows.h).

@@ -11,6 +11,7 @@
 #include "tenon/models/text_classifier.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/train/loaded_model.h"
+#include "tenon/train/model.h"
 #include "tenon/watch/samples.h"
 #include "tests/train/runs.h"
 
@@ -35,7 +36,7 @@ class TextRuns : public Runs {
     return lines;
   }
 
-  fs::path small_bert() const {
+  fs::path small_bert(uint64_t seed = 3) const {
     models::BertConfig config;
     config.vocabulary = 40;
     config.positions = 24;
@@ -43,7 +44,7 @@ class TextRuns : public Runs {
     config.layers = 1;
     config.heads = 2;
     config.inner = 32;
-    manual_seed(3);
+    manual_seed(seed);
     models::Bert(config).save(path("bert"));
     std::string vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
     for (char letter = 'a'; letter <= 'z'; ++letter) vocabulary += std::string(1, letter) + "\n";
@@ -175,6 +176,38 @@ TEST_F(TextRuns, AFolderOfTransformersIsTuned) {
   fs::copy(result.model, path("bert"));
   train_in("again", tiny_bert(tuned()));
   EXPECT_EQ(models::TextClassifier::load(path("again")).labels(), (std::vector<std::string>{"bad", "good"}));
+}
+
+// The folder's name leads to another model of the same sizes, once its config was read.
+TEST_F(TextRuns, AFolderOfTransformersThatIsExchangedMeanwhileIsReadAsItWasOpened) {
+  Config config = tiny_bert(tuned());
+  const auto weights_of = [](const models::Bert& model) {
+    return model.bert.embeddings.word_embeddings.weight.to_vector<float>();
+  };
+  small_bert(4);
+  fs::rename(path("bert"), path("second"));
+  small_bert();
+  const std::vector<float> first = weights_of(*models::Bert::load(path("bert")));
+  const auto initial = take_initial_model(config);
+  fs::rename(path("bert"), path("first"));
+  fs::rename(path("second"), path("bert"));
+  fs::create_directories(path("run"));
+  TextTask task(config, path("run"), false, initial);
+  EXPECT_EQ(weights_of(dynamic_cast<models::Bert&>(task.model())), first);
+  EXPECT_NE(weights_of(*models::Bert::load(path("bert"))), first);
+}
+
+TEST_F(TextRuns, FilesOfAFolderOfTransformersThatAreReplacedMeanwhileAreNoticed) {
+  Config config = tiny_bert(tuned());
+  small_bert(4);
+  fs::rename(path("bert"), path("second"));
+  small_bert();
+  fs::create_directories(path("run"));
+  TextTask task(config, path("run"), false, take_initial_model(config));
+  for (const char* name : {"model.safetensors", "config.json"}) fs::rename(path("second") / name, path("bert") / name);
+  EXPECT_EQ(
+      text_of([&] { task.model(); }),
+      "[train] " + path("bert").string() + ": its config.json was replaced while the folder was read; read it again");
 }
 
 TEST_F(TextRuns, ARunOfThemIsNoLanguageModel) {
