@@ -49,6 +49,7 @@ test-all: setup ## run all tests in release, debug and sanitizer builds, and tho
 	@TENON_PROGRAMS=3000 build/release/bin/exec_test --gtest_brief=1 --gtest_filter='Random*'
 	@TENON_PROGRAMS=100000 build/release/bin/grad_test --gtest_brief=1 --gtest_filter='*DualNumbers'
 	@TENON_STEPS=20000 build/release/bin/exec_test --gtest_brief=1 --gtest_filter='Growth.*NoOldWeights:Growth.*NoBatches:Growth.Detached*:Growth.*FewPlans'
+	@scripts/fault_test.py --errors EIO,EMFILE,ESTALE || [ $$? -eq 77 ]
 	@TENON_LARGE_FILES=1 build/release/bin/io_test --gtest_brief=1 --gtest_filter='*LargerThan4GiB'
 	@TENON_STEPS=20000 PYTHONPATH=build/release/python python3 tests/python/test_loops.py
 	@TENON_ALL_CASES=1 build/release/bin/render_test --gtest_brief=1 --gtest_filter='EveryKernel.*:Legalised.*'
