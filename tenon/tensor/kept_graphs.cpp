@@ -3,7 +3,10 @@
 
 #include "tenon/tensor/kept_graphs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 #include <vector>
 
 #include "tenon/base/error.h"
@@ -43,21 +46,32 @@ List& kept_list() {
 
 using States = base::FlatMap<const ir::Data*, size_t>;  // and where in a list they stand
 
-/// The old states that a value's gradient would read as weights.
-std::vector<size_t> weights_below(const ir::Value& value, const States& states) {
-  std::vector<size_t> found;
+/// An old state that a value's gradient would read as a weight, and the op that it would read it for.
+struct Weight {
+  size_t state;
+  const ir::Node *param, *reader;
+};
+
+std::vector<Weight> weights_below(const ir::Value& value, const States& states) {
+  struct Step {
+    const ir::Node *node, *reader;
+  };
+  std::vector<Weight> found;
   base::FlatSet<const ir::Node*> seen;
-  std::vector<const ir::Node*> waiting{value.node.get()};
+  std::vector<Step> waiting{{value.node.get(), value.node.get()}};
   while (!waiting.empty()) {
-    const ir::Node& node = *waiting.back();
+    const auto [node, reader] = waiting.back();
     waiting.pop_back();
-    if (node.op() == ir::Op::param) {
-      const size_t* place = states.find(exec::memory_of(node.input(0)).get());
-      if (place && std::ranges::find(found, *place) == found.end()) found.push_back(*place);
+    if (node->op() == ir::Op::param) {
+      const size_t* place = states.find(exec::memory_of(node->input(0)).get());
+      const auto is_it = [&](const Weight& weight) { return weight.state == *place; };
+      if (place && std::ranges::none_of(found, is_it)) found.push_back({*place, node, reader});
       continue;
     }
-    for (const ir::Value& input : node.inputs()) {
-      if (input.node->needs_grad() && seen.insert(input.node.get())) waiting.push_back(input.node.get());
+    const bool computes = node->info().kind != ir::Kind::movement && !ir::is_transparent(*node);
+    for (const ir::Value& input : node->inputs()) {
+      if (input.node->needs_grad() && seen.insert(input.node.get()))
+        waiting.push_back({input.node.get(), computes ? node : reader});
     }
   }
   return found;
@@ -74,15 +88,28 @@ size_t most_of_a_step(const std::vector<OldState>& states, const std::vector<siz
   return most;
 }
 
+std::string described(const ir::Node& node) {
+  const std::string module = node.scope() != 0 ? fmt::format(" (in {})", base::scope_path(node.scope())) : "";
+  return fmt::format("{}{}", ir::name(node.op()), module);
+}
+
+/// Why backward() is refused: what was written, and which op needs it as it was.
+std::string refusal(const ir::Value& value, const Weight& weight) {
+  return fmt::format(
+      "{} needs its operand {} {} as it was, which has been written several times since; the graph of this tensor, {} "
+      "made by {}, is kept no longer: call backward() before weights are written, or detach() what is only added up or "
+      "looked at",
+      described(*weight.reader), name(weight.param->type().dtype), ir::to_string(weight.param->type().shape),
+      ir::to_string(value.shape()), described(*value.node));
+}
+
 /// The value alone. It still asks for gradients, so that nobody takes the gradient of a part for that of the whole.
-ir::Value without_graph(const ir::Value& value) {
-  static const auto rule = std::make_shared<const ir::CustomRule>(
-      ir::CustomRule{"let_go", [](std::span<const ir::Value>, std::span<const ir::Value>) -> std::vector<ir::Value> {
-                       base::fail("backward",
-                                  "the weights that this tensor was made with have been written several times since, "
-                                  "and its graph is kept no longer; call backward() before they are written, or "
-                                  "detach() what is only added up or looked at");
-                     }});
+ir::Value without_graph(const ir::Value& value, const Weight& weight) {
+  const auto refuse = [text = refusal(value, weight)](std::span<const ir::Value>,
+                                                      std::span<const ir::Value>) -> std::vector<ir::Value> {
+    base::fail("backward", "{}", text);
+  };
+  const auto rule = std::make_shared<const ir::CustomRule>(ir::CustomRule{"let_go", refuse});
   static const auto nobody = std::make_shared<ir::Param>();
   const ir::Value asks = ir::param(ir::constant(0, value.dtype(), value.device()), nobody);
   const ir::Value alone = exec::settle(ir::detach(value));
@@ -131,7 +158,7 @@ void bound() {
 
   struct Kept {
     std::shared_ptr<TensorImpl> tensor;
-    std::vector<size_t> weights;
+    std::vector<Weight> weights;
   };
   std::vector<Kept> kept;
   std::vector<size_t> users(all.states.size());
@@ -140,9 +167,9 @@ void bound() {
     if (!tensor) continue;
     const ir::Value value = tensor->held();
     if (!value || !value.needs_grad()) continue;
-    std::vector<size_t> weights = weights_below(value, places);
+    std::vector<Weight> weights = weights_below(value, places);
     if (weights.empty()) continue;
-    for (const size_t i : weights) ++users[i];
+    for (const Weight& weight : weights) ++users[weight.state];
     kept.push_back({std::move(tensor), std::move(weights)});
   }
   size_t in_all = 0;
@@ -153,11 +180,11 @@ void bound() {
     if (in_all < most) break;
     const ir::Value value = one.tensor->held();
     if (!may_let_go(*one.tensor, value)) continue;
-    one.tensor->let_go(value, without_graph(value));
+    one.tensor->let_go(value, without_graph(value, one.weights.front()));
     one.tensor->drop_what_views_show();
     done.insert(one.tensor.get());
-    for (const size_t i : one.weights) {
-      if (--users[i] == 0) in_all -= all.states[i].bytes;
+    for (const Weight& weight : one.weights) {
+      if (--users[weight.state] == 0) in_all -= all.states[weight.state].bytes;
     }
   }
   std::erase_if(all.tensors, [&](const auto& weak) { return done.contains(weak.lock().get()); });
