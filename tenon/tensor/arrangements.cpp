@@ -68,7 +68,7 @@ std::vector<Tensor> broadcast_tensors(std::span<const Tensor> tensors) {
   for (const Tensor& one : tensors) shapes.push_back(one.shape());
   const Dims together = broadcast_shapes(shapes);
   std::vector<Tensor> made;
-  for (const Tensor& one : tensors) made.push_back(one.expand(together));
+  for (const Tensor& one : tensors) made.push_back(one.shape() == together ? one : one.expand(together));
   return made;
 }
 

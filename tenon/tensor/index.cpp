@@ -102,6 +102,7 @@ std::pair<Tensor, std::vector<Pick>> shown_by(const Tensor& x, std::span<const I
       at += x.dim() - consumed;
     }
   }
+  if (picks.empty() && impl_of(shown) == impl_of(x)) shown = x.reshape(x.shape());  // x[...] is a view all the same
   return {shown, picks};
 }
 

@@ -130,7 +130,7 @@ Tensor swapaxes(const Tensor& x, int64_t a, int64_t b) { return transpose(x, a, 
 
 Tensor t(const Tensor& x) {
   if (x.dim() > 2) base::fail("t", "takes a matrix, got shape {}; use transpose", ir::to_string(x.shape()));
-  return x.dim() < 2 ? x : transpose(x, 0, 1);
+  return transpose(x, 0, x.dim() < 2 ? 0 : 1);  // a view all the same
 }
 
 Tensor expand(const Tensor& x, const Dims& shape) {
@@ -212,6 +212,7 @@ Tensor flatten(const Tensor& x, int64_t first, int64_t last) {
   const size_t from = record::axis("flatten", first, x.shape().size()),
                to = record::axis("flatten", last, x.shape().size());
   if (from > to) base::fail("flatten", "first dim {} comes after last dim {}", first, last);
+  if (from == to) return x;
   Dims shape(x.shape().begin(), x.shape().begin() + from);
   int64_t joined = 1;
   for (size_t i = from; i <= to; ++i) joined *= x.shape()[i];
@@ -221,7 +222,7 @@ Tensor flatten(const Tensor& x, int64_t first, int64_t last) {
 }
 
 std::vector<Tensor> split_with_sizes(const Tensor& x, const Dims& sizes, int64_t dim) { return split(x, sizes, dim); }
-Tensor ravel(const Tensor& x) { return flatten(x, 0, -1); }
+Tensor ravel(const Tensor& x) { return x.reshape({-1}); }
 
 // ---- slices ----
 

@@ -323,7 +323,11 @@ void replace_by(std::string_view op, Tensor& tensor, const Tensor& reshaped) {
   if (grad_enabled() && before->root && writes_a_leaf(*before))
     fail(op, "a view of a leaf that requires grad cannot be changed in place; make another view of it");
   tensor = reshaped;
-  if (view->detached || view->leaf) return;
+  if (view->leaf) return;
+  if (view->detached) {
+    if (before->detached && is_changeable(owner)) look_again(owner, view);
+    return;
+  }
   if (before != view && before->retained) move_retained(before, view);
   if (!is_changeable(owner)) return;
   if (before != owner && owner->replacement() != before) return look_again(owner, view);  // a view stays one
@@ -396,14 +400,14 @@ void lay_out_with_history(TensorImpl& owner) {
       if (view->value.needs_grad()) histories.emplace_back(view, view->value);
     }
   }
-  owner.value = with_history(packed, owner.value);
+  owner.value = own(with_history(packed, owner.value));
   ++owner.version;
   owner.drop_what_views_show();
   std::lock_guard lock(views_mutex());
   for (auto& [view, history] : histories) {
     ir::Value shown = packed;
     for (const ir::Move& move : view->moves) shown = ir::move(shown, move);
-    view->value = with_history(shown, history);
+    view->value = own(with_history(shown, history));
     std::atomic_ref<uint64_t>(view->seen_version).store(owner.version, std::memory_order_release);
   }
 }

@@ -153,7 +153,7 @@ void write(const Tensor& tensor, const ir::Value& given, Reads reads) {
   if (reshaped && owner->value.needs_grad()) {
     ir::Value seen = owner->value;
     for (const ir::Move& move : reshaped->moves) seen = ir::move(seen, move);
-    pass_through(*owner, *reshaped, is_tracked_here ? own(std::move(seen)) : with_history(seen, reshaped_before));
+    pass_through(*owner, *reshaped, own(is_tracked_here ? std::move(seen) : with_history(seen, reshaped_before)));
     if (reshaped->retained && is_tracked_here) note_retained(*reshaped, reshaped->value);
   }
   if (owner->retained && is_tracked_here) note_retained(*owner, owner->value);

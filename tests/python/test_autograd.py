@@ -168,6 +168,43 @@ class WritesInPlace(unittest.TestCase):
         x.sum().backward()
         self.assertEqual(self.w.grad.tolist(), [1, 1])
 
+    def test_a_view_that_changes_nothing_has_hooks_of_its_own(self):
+        number = (self.w * 2).sum()
+        for x, view in ((self.y, self.y.t()), (self.y, self.y[...]), (number, number[...]), (number, number[()]), (number, number.t())):
+            seen = []
+            view.register_hook(lambda g: seen.append(g.tolist()))
+            (x * 3).sum().backward(retain_graph=True)
+            self.assertEqual(seen, [])
+            (view * 3).sum().backward(retain_graph=True)
+            self.assertEqual(len(seen), 1)
+
+    def test_what_flatten_and_broadcast_tensors_leave_as_it_is_is_the_tensor(self):
+        self.assertIs(self.y.flatten(), self.y)
+        seen, (same, other) = [], tenon.broadcast_tensors(self.y, self.w[:1])
+        same.register_hook(lambda g: seen.append(g.tolist()))
+        (self.y + other).sum().backward()
+        self.assertEqual(seen, [[1, 1]])
+
+    def test_hooks_on_views_from_before_end_where_the_shape_of_their_memory_is_changed_in_place(self):
+        for change in (lambda y: y.t_(), lambda y: y.unsqueeze_(0), lambda y: y.detach().t_(), lambda y: y.detach()[:1].unsqueeze_(0)):
+            y, seen = self.w * 2, []
+            view = y[:1]
+            view.register_hook(lambda g: seen.append(g.tolist()))
+            change(y)
+            (view * 3).sum().backward()
+            self.assertEqual((seen, self.w.grad.tolist()), ([], [6, 0]))
+            self.w.grad = None
+
+    def test_a_view_of_what_was_written_under_no_grad_after_its_shape_was_changed_has_a_gradient_of_its_own(self):
+        for write in (lambda y: y.add_(1), lambda y: y[:1].add_(1), lambda y: y.detach().add_(1)):
+            y = self.w * 2
+            y.squeeze_(0)
+            with tenon.no_grad():
+                write(y)
+            view = y[:]
+            (gradient,) = tenon.autograd.grad((view * 3).sum() + (y * y).sum(), view)
+            self.assertEqual(gradient.tolist(), [3, 3])
+
     def test_hooks_see_uses_from_before(self):
         used = (self.y * 5).sum()
         self.y.register_hook(lambda g: g * 10)
