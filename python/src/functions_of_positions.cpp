@@ -35,7 +35,8 @@ py::object each(const py::object& tensors) {
 
 std::vector<Tensor> parts(const Tensor& x, const py::object& where, int64_t dim) {
   return with_values([&] {
-    if (is_integer(where.ptr())) return tensor_split(x, integer_of(where.ptr(), "a number of parts"), dim);
+    const bool is_number = is_tensor(where.ptr()) ? tensor_in(where.ptr()).dim() == 0 : is_integer(where.ptr());
+    if (is_number) return tensor_split(x, integer_of(where.ptr(), "a number of parts"), dim);
     const py::object ends = is_tensor(where.ptr()) ? where.attr("tolist")() : where;
     return tensor_split(x, dims_of(ends.ptr(), "a number of parts or a list of positions"), dim);
   });

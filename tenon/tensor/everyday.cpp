@@ -9,6 +9,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/creation.h"
 #include "tenon/tensor/record.h"
+#include "tenon/tensor/tensor_impl.h"
 
 namespace tenon {
 namespace {
@@ -58,10 +59,8 @@ Tensor next_half(const Tensor& from, const Tensor& to, const Tensor& next) {
   return where(isinf(from), copysign(kMost, sign), where(le(abs(from), kLeastNormal), small, next));
 }
 
-}  // namespace
-
 // Without the sign the bits of a float are in the order of the numbers.
-Tensor nextafter(const Tensor& x, const Tensor& other) {
+Tensor next_values(const Tensor& x, const Tensor& other) {
   record::require_float("nextafter", x);
   record::require_float("nextafter", other);
   const Operand operands[] = {x.detach(), other.detach()};
@@ -78,6 +77,15 @@ Tensor nextafter(const Tensor& x, const Tensor& other) {
   const Tensor next = dtype == DType::f16 ? next_half(from, to, moved) : where(eq(from, 0), least, moved);
   const Tensor is_nan = logical_or(isnan(from), isnan(to));
   return where(is_nan, add(from, to), where(eq(from, to), to, next)).to(dtype);
+}
+
+}  // namespace
+
+Tensor nextafter(const Tensor& x, const Tensor& other) {
+  const Tensor next = next_values(x, other);
+  if (!grad_enabled() || !(x.requires_grad() || other.requires_grad())) return next;
+  const Tensor followed = add(where(eq(x, other), 0, x), mul(other, 0)).to(next.dtype());
+  return tensor_of(with_history(record::in(next), record::in(followed)));
 }
 
 Tensor heaviside(const Tensor& x, const Tensor& at_0) {

@@ -128,6 +128,22 @@ class OtherNames(Checked):
         self.assertHolds(x.nextafter_(tenon.tensor([2.0])), [1 + 2**-23])
         self.refuses(tenon.Error, tenon.nextafter, tenon.tensor([1]), tenon.tensor([2]))
 
+    def test_the_gradient_of_the_number_that_comes_next_is_that_of_the_number(self):
+        x = tenon.tensor([1.0, 2.0, 0.0, tenon.inf], requires_grad=True)
+        other = tenon.tensor([3.0, 2.0, -1.0, 0.0], requires_grad=True)
+        tenon.nextafter(x, other).backward(tenon.tensor([5.0, 6.0, 7.0, 8.0]))
+        self.assertEqual((x.grad.tolist(), other.grad.tolist()), ([5, 0, 7, 8], [0, 0, 0, 0]))
+        column = tenon.ones(2, 1, requires_grad=True)
+        column.nextafter(tenon.zeros(3)).sum().backward()
+        self.assertEqual(column.grad.tolist(), [[3], [3]])
+        self.assertTrue(tenon.nextafter(tenon.ones(2), other[:2]).requires_grad)
+
+    def test_a_tensor_of_no_dims_is_a_number_of_parts(self):
+        x = tenon.arange(5)
+        self.assertEqual([part.tolist() for part in tenon.tensor_split(x, tenon.tensor(2))], [[0, 1, 2], [3, 4]])
+        self.assertEqual([part.tolist() for part in x.tensor_split(tenon.tensor([2]))], [[0, 1], [2, 3, 4]])
+        self.refuses((TypeError, ValueError, tenon.Error), tenon.tensor_split, x, tenon.tensor(2.0))
+
     def test_small_functions(self):
         x = tenon.tensor([1.0, tenon.inf, -tenon.inf, tenon.nan])
         self.assertHolds(tenon.isposinf(x), [False, True, False, False])
