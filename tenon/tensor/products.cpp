@@ -42,8 +42,39 @@ Dims common_batch(std::string_view op, const Tensor& a, const Tensor& b) {
   return batch;
 }
 
+Tensor product_of(std::string_view op, const Tensor& a, const Tensor& b, std::optional<DType> wanted = {});
+
+// A tensor that was expanded: the sum over the dims that were added or were of size 1.
+Tensor summed_to(const Tensor& x, const Dims& shape) {
+  const size_t added = x.shape().size() - shape.size();
+  Axes axes;
+  for (size_t i = 0; i < x.shape().size(); ++i) {
+    if (i < added || (shape[i - added] == 1 && x.shape()[i] != 1)) axes.push_back(static_cast<int64_t>(i));
+  }
+  return axes.empty() ? x : sum(x, axes, true).reshape(shape);
+}
+
+// Matrices of 16 bits, one of which counts for several of the other's batch: its gradient is summed before it is
+// rounded.
+Tensor product_with_wide_sums(std::string_view op, const Tensor& a, const Tensor& b, DType result) {
+  const CustomFunction function{
+      std::string(op),
+      [name = std::string(op), result](std::span<const Tensor> in) {
+        return std::vector{product_of(name, in[0], in[1], result)};
+      },
+      [name = std::string(op)](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const DType own = in[0].dtype(), wide = accumulator(own);
+        const Tensor g = grads[0].to(own);
+        const auto gradient = [&](const Tensor& left, const Tensor& right, const Tensor& of) {
+          return summed_to(product_of(name, left, right, wide), of.shape()).to(own);
+        };
+        return std::vector{gradient(g, in[1].transpose(-1, -2), in[0]), gradient(in[0].transpose(-1, -2), g, in[1])};
+      }};
+  return apply(function, std::vector{a, b})[0];
+}
+
 // `op` is what the user called; `wanted` is the dtype of the result where that is not the operands'.
-Tensor product_of(std::string_view op, const Tensor& a, const Tensor& b, std::optional<DType> wanted = {}) {
+Tensor product_of(std::string_view op, const Tensor& a, const Tensor& b, std::optional<DType> wanted) {
   const DType result = wanted.value_or(a.dtype());
   const std::optional<DType> low = autocast_dtype();
   if (low && is_autocast(a.dtype()) && is_autocast(b.dtype()) && (a.dtype() != *low || b.dtype() != *low)) {
@@ -73,8 +104,12 @@ Tensor product_of(std::string_view op, const Tensor& a, const Tensor& b, std::op
   if (sa.size() > 1) shape.push_back(rows);
   if (sb.size() > 1) shape.push_back(columns);
   ir::require_shape(op, shape);
+  const bool is_tall = batch_b.empty() && !batch_a.empty();
+  const bool sums_gradients = (a.requires_grad() && batch_a != batch) || (b.requires_grad() && batch_b != batch);
+  if (!is_tall && sums_gradients && grad_enabled() && accumulator(a.dtype()) != a.dtype())
+    return product_with_wide_sums(op, tensor_of(x), tensor_of(y), result).reshape(shape);
   ir::Value product;
-  if (batch_b.empty() && !batch_a.empty()) {
+  if (is_tall) {
     // One matrix for all batches: a single tall product.
     const int64_t tall = ir::count(batch_a) * rows;
     product = record::product(ir::reshape(x, {tall, inner_a}), y, result);
@@ -169,40 +204,34 @@ Tensor scaled_product(std::string_view op, const Tensor& a, const Tensor& b, Num
   return apply(function, std::vector{a, b})[0];
 }
 
-// The same with a product that is made in the dtype it is asked for: 16-bit types are rounded once, after the sum.
-template <typename Product>
-Tensor with_wide_product(std::string_view op, const Tensor& x, const Tensor& a, const Product& product, Number beta,
-                         Number alpha) {
+// beta * x + alpha * (a @ b); 16-bit types are rounded once, after the sum.
+Tensor with_product_of(std::string_view op, const Tensor& x, const Tensor& a, const Tensor& b, Number beta,
+                       Number alpha) {
   const DType wide = accumulator(a.dtype());
   if (autocast_dtype() || wide == a.dtype() || x.dtype() != a.dtype())
-    return with_product(op, x, product(std::optional<DType>()), beta, alpha);
-  return with_product(op, x.to(wide), product(std::optional(wide)), beta, alpha).to(a.dtype());
+    return with_product(op, x, product_of(op, a, b), beta, alpha);
+  if (alpha.as_double() == 1) return with_product(op, x.to(wide), product_of(op, a, b, wide), beta, 1).to(a.dtype());
+  const bool is_vector = b.dim() == 1;
+  const Tensor product = scaled_product(op, a, is_vector ? b.unsqueeze(1) : b, alpha);
+  return with_product(op, x.to(wide), is_vector ? product.squeeze(-1) : product, beta, 1).to(a.dtype());
 }
 
 }  // namespace
 
 Tensor addmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
   require_rank("addmm", a, 2, b, 2, "two matrices");
-  const bool is_low = !autocast_dtype() && accumulator(a.dtype()) != a.dtype() && x.dtype() == a.dtype();
-  if (is_low && alpha.as_double() != 1) {
-    const Tensor product = scaled_product("addmm", a, b, alpha);
-    return with_product("addmm", x.to(product.dtype()), product, beta, 1).to(a.dtype());
-  }
-  const auto product = [&](std::optional<DType> dtype) { return product_of("addmm", a, b, dtype); };
-  return with_wide_product("addmm", x, a, product, beta, alpha);
+  return with_product_of("addmm", x, a, b, beta, alpha);
 }
 
 Tensor addmv(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
   require_rank("addmv", a, 2, b, 1, "a matrix and a vector");
-  const auto product = [&](std::optional<DType> dtype) { return product_of("addmv", a, b, dtype); };
-  return with_wide_product("addmv", x, a, product, beta, alpha);
+  return with_product_of("addmv", x, a, b, beta, alpha);
 }
 
 Tensor baddbmm(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {
   require_rank("baddbmm", a, 3, b, 3, "two batches of matrices");
   require_same_batch("baddbmm", a, b);
-  const auto product = [&](std::optional<DType> dtype) { return product_of("baddbmm", a, b, dtype); };
-  return with_wide_product("baddbmm", x, a, product, beta, alpha);
+  return with_product_of("baddbmm", x, a, b, beta, alpha);
 }
 
 Tensor addr(const Tensor& x, const Tensor& a, const Tensor& b, Number beta, Number alpha) {

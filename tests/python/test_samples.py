@@ -196,6 +196,27 @@ class SixteenBits(unittest.TestCase):
             self.assertRoundedOnce(lambda x, a, b: tenon.addmv(x[0, :1], a, b[0], beta=0.2), x, a, b, dtype=dtype)
             self.assertRoundedOnce(lambda x, a, b: tenon.addr(x, a[0, :1], b[0], beta=0.2, alpha=0.6), x, a, b, dtype=dtype)
 
+    def test_gradients_of_scaled_products_are_scaled_after_the_product(self):
+        matrix = tenon.tensor([[100.0], [100.0], [-100.0]], dtype=tenon.bfloat16).t()  # 0.6 * 100 has no 16 bits
+        seed = tenon.tensor([[1.0, 2.0, 3.0]], dtype=tenon.bfloat16)
+        a = tenon.ones(1, 1, dtype=tenon.bfloat16, requires_grad=True)
+        zeros = tenon.zeros(1, 1, 3, dtype=tenon.bfloat16)
+        tenon.baddbmm(zeros, a[None], matrix[None], alpha=0.6).backward(seed[None])
+        self.assertEqual(a.grad.tolist(), [[0]])
+        vector = tenon.ones(1, dtype=tenon.bfloat16, requires_grad=True)
+        tenon.addmv(zeros[0, 0], matrix.t(), vector, alpha=0.6).backward(seed[0])
+        self.assertEqual(vector.grad.tolist(), [0])
+
+    def test_gradients_of_what_counts_for_a_batch_are_rounded_after_their_sum(self):
+        batch = tenon.tensor([[[256.0, 1.0]], [[-256.0, 0.0]]], dtype=tenon.bfloat16)  # 257 has no 16 bits
+        for shape in ((1,), (1, 1), (1, 1, 1)):
+            a = tenon.ones(shape, dtype=tenon.bfloat16, requires_grad=True)
+            (a @ batch).sum().backward()
+            self.assertEqual(a.grad.tolist(), tenon.ones(shape).tolist())
+        last = tenon.ones(1, 1, 1, dtype=tenon.bfloat16, requires_grad=True)
+        (batch.transpose(1, 2) @ last).sum().backward()
+        self.assertEqual(last.grad.tolist(), [[[1]]])
+
     def test_slopes(self):
         for dtype in (tenon.bfloat16, tenon.float16):
             x = tenon.tensor([1.7, -2.1, 0.03], dtype=dtype, requires_grad=True)
