@@ -18,7 +18,8 @@ from check_links import ROOT, slug
 # What public headers declare for the library itself.
 HIDDEN = """
 tenon::detail tenon::literal tenon::TensorImpl tenon::IndexEntry tenon::Generator::State tenon::Scalar::State
-tenon::base::Scope tenon::base::scope_path tenon::base::scope_number tenon::base::throw_error tenon::base::fail tenon::base::fail_range
+tenon::base::Scope tenon::base::scope_path tenon::base::Pass tenon::base::pass_name tenon::base::Label tenon::base::label tenon::base::path_of
+tenon::base::pass_of tenon::base::describe_label tenon::base::LabelScope tenon::base::PassScope tenon::base::throw_error tenon::base::fail tenon::base::fail_range
 tenon::base::fail_zero_division tenon::base::f16_to_double tenon::base::double_to_f16 tenon::base::bf16_to_double
 tenon::base::double_to_bf16 tenon::base::check_interrupt tenon::base::InterruptClock tenon::device::fail_out_of_memory
 tenon::StorageOf tenon::dispatch tenon::ir::checked_count tenon::ir::require_shape tenon::ir::iota_dims

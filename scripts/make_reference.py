@@ -85,7 +85,7 @@ AREAS = [
       "io/llama2c_header.h", "io/own_memory.h"]),
     ("capture", "Captured functions", "Functions that are recorded once and replayed.", ["tensor/compile.h", "tensor/scalar.h"]),
     ("devices", "Devices, memory, errors", "What evaluation costs, limits of memory, threads, and what is thrown.",
-     ["tensor/stats.h", "exec/stats.h", "device/memory_stats.h", "base/threads.h", "base/error.h", "base/out_of_range.h",
+     ["tensor/stats.h", "exec/stats.h", "tensor/profile.h", "device/memory_stats.h", "base/threads.h", "base/error.h", "base/out_of_range.h",
       "base/zero_division.h", "device/out_of_memory.h", "device/lost.h", "base/interrupt.h"]),
 ]
 

@@ -4,9 +4,9 @@
 
 #include "tenon/base/interrupt.h"
 #include "tenon/base/out_of_range.h"
-#include "tenon/base/zero_division.h"
 #include "tenon/base/threads.h"
 #include "tenon/base/turn.h"
+#include "tenon/base/zero_division.h"
 #include "tenon/data/cifar.h"
 #include "tenon/data/collate.h"
 #include "tenon/data/csv.h"
@@ -97,6 +97,7 @@
 #include "tenon/tensor/host_read.h"
 #include "tenon/tensor/in_place.h"
 #include "tenon/tensor/ops.h"
+#include "tenon/tensor/profile.h"
 #include "tenon/tensor/reshaped.h"
 #include "tenon/tensor/share.h"
 #include "tenon/tensor/stats.h"

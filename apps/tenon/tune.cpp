@@ -12,7 +12,7 @@
 #include "apps/tenon/output.h"
 #include "tenon/base/environment.h"
 #include "tenon/base/error.h"
-#include "tenon/device/profile.h"
+#include "tenon/device/about.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/disk_cache.h"
 #include "tenon/exec/inspect.h"

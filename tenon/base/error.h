@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -22,6 +23,20 @@ class Error : public std::runtime_error {
 
 namespace base {
 
+/// The parts of a training step. What is recorded outside of a gradient and of an update belongs to the forward pass.
+enum class Pass : uint8_t { forward, backward, optimizer };
+std::string_view pass_name(Pass pass);
+
+/// Where something was recorded, module and pass, as one number that nodes, launches and spans of a profile carry; 0 is
+/// the forward pass outside of any module. Paths are never forgotten: a program has few.
+using Label = uint32_t;
+/// That of this thread now.
+Label label();
+std::string path_of(Label label);
+Pass pass_of(Label label);
+/// As errors name it: the path, "gradient of" it in the backward pass, and nothing outside of any module.
+std::string describe_label(Label label);
+
 /// Names the module whose ops are being recorded; nests to a dotted path.
 class Scope {
  public:
@@ -31,11 +46,34 @@ class Scope {
   Scope& operator=(const Scope&) = delete;
 };
 
+/// While alive, what this thread records belongs to the module of a label, whatever module is around, and to this pass:
+/// a gradient has the path of what it is the gradient of.
+class LabelScope {
+ public:
+  LabelScope(Label label, Pass pass);
+  explicit LabelScope(Label label) : LabelScope(label, pass_of(label)) {}
+  ~LabelScope();
+  LabelScope(const LabelScope&) = delete;
+  LabelScope& operator=(const LabelScope&) = delete;
+
+ private:
+  Pass before_;
+};
+
+/// While alive, what this thread records belongs to this pass.
+class PassScope {
+ public:
+  explicit PassScope(Pass pass);
+  ~PassScope();
+  PassScope(const PassScope&) = delete;
+  PassScope& operator=(const PassScope&) = delete;
+
+ private:
+  Pass before_;
+};
+
 /// The dotted path of all Scopes alive on this thread; empty outside of any.
 std::string scope_path();
-/// The same as a number, 0 outside of any, and back. Paths are never forgotten: a program has few.
-uint32_t scope_number();
-std::string scope_path(uint32_t number);
 
 [[noreturn]] void throw_error(std::string_view op, const std::string& message);
 

@@ -1,4 +1,5 @@
-// Whether this thread looks for NaN behind every op: TENON_CHECK_NAN=1 asks for it everywhere, a NanCheck while it lives.
+// Whether this thread looks for NaN behind every op: TENON_CHECK_NAN=1 asks for it everywhere, a NanCheck while it
+// lives.
 
 #pragma once
 
@@ -6,7 +7,7 @@ namespace tenon::base {
 
 bool checks_nan();
 
-/// While alive, what this thread records remembers its module, and what it evaluates is looked into op by op.
+/// While alive, what this thread evaluates is looked into op by op.
 class NanCheck {
  public:
   NanCheck();

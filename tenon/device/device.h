@@ -39,6 +39,7 @@
 #include "tenon/base/small_vector.h"
 #include "tenon/device/lost.h"
 #include "tenon/device/memory_counter.h"
+#include "tenon/device/timeline.h"
 #include "tenon/ir/call.h"
 #include "tenon/ir/limits.h"
 #include "tenon/ir/loop_nest.h"
@@ -77,6 +78,8 @@ class Program {
   /// Memory that a run needs beside its arguments. It comes as one more argument, aligned as all are, behind the
   /// outputs; nothing in it lasts from one launch to the next.
   virtual size_t scratch_bytes() const { return 0; }
+  /// For people; null where its compiler has not said.
+  AboutRef about;
 };
 using ProgramRef = std::shared_ptr<const Program>;
 
@@ -87,6 +90,7 @@ struct Launch {
   uint32_t inputs = 0;  // so many arguments are read, the rest is written; an output may be the memory of an input
   bool writes_state = false;  // some output is memory that has held a value before, which a fault leaves there
   ir::Numbers numbers = {};   // of which instructions take one by its index, and a call its only one
+  base::Label label = 0;      // the module and the pass that it runs for
 };
 /// Moves `to.bytes` bytes inside the device.
 struct Copy {

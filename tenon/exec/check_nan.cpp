@@ -40,7 +40,7 @@ void check_for_nan(const Graph& graph, device::Device& target, ProgramCache& pro
   const uint64_t run = ++engine().runs;
   for (size_t i = 0; i < executable->launches.size(); ++i) {
     const plan::Launch& launch = executable->launches[i].what;
-    std::vector<device::Command> commands = commands_of(*executable, memory, run, i, i + 1, false);
+    std::vector<device::Command> commands = commands_of(*executable, kept, memory, run, i, i + 1, false);
     std::vector<std::vector<std::byte>> made;
     for (size_t k = launch.inputs; k < launch.args.size(); ++k) made.emplace_back(launch.args[k].bytes);
     for (size_t k = 0; k < made.size(); ++k)
@@ -49,7 +49,7 @@ void check_for_nan(const Graph& graph, device::Device& target, ProgramCache& pro
     for (size_t k = 0; k < made.size(); ++k) {
       const auto found = first_nan(made[k], launch.makes[k].dtype);
       if (!found) continue;
-      const std::string module = base::scope_path(launch.scope);
+      const std::string module = base::describe_label(launch.label);
       throw Error(fmt::format("[{}] made the first NaN: element {} of {}{}", ir::name(launch.op), *found,
                               ir::to_string(launch.makes[k]), module.empty() ? "" : fmt::format(" (in {})", module)));
     }

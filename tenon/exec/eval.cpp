@@ -83,7 +83,7 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
   Ticket ticket;
   for (size_t begin = 0; begin == 0 || begin < executable.launches.size(); begin += kChunk) {
     const size_t end = std::min(begin + kChunk, executable.launches.size());
-    const std::vector<device::Command> commands = commands_of(executable, memory, run, begin, end, false);
+    const std::vector<device::Command> commands = commands_of(executable, graph, memory, run, begin, end, false);
     if (begin == 0) all.stats.host_ns += static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - start).count());
     ticket = target.send(commands, caller_waits);
   }
@@ -146,6 +146,7 @@ void eval_together(std::vector<Value> values, ir::EvaluationOrder order, bool ca
   const bool is_given = !order.nodes().empty();
   if (!is_given) std::erase_if(values, [](const Value& value) { return is_evaluated(value); });
   if (values.empty()) return;
+  const device::HostSpan span(device::HostWork::run);
   const Clock::time_point start = Clock::now();
   Device& target = device::open(values[0].device());
   if (!is_given) order.add(values);
@@ -243,6 +244,7 @@ void eval(std::span<const Value> values, bool caller_waits, std::span<const Valu
 }
 
 void wait_for(const Value& value) {
+  const device::HostSpan span(device::HostWork::wait);
   StorageRef storage;
   {
     std::lock_guard lock(engine().mutex);
@@ -260,6 +262,7 @@ void wait(std::span<const Value> values) {
 }
 
 void synchronize(ir::DeviceId device) {
+  const device::HostSpan span(device::HostWork::wait);
   Device& target = device::open(device);
   Ticket ticket;
   {
@@ -271,6 +274,7 @@ void synchronize(ir::DeviceId device) {
 }
 
 void synchronize() {
+  const device::HostSpan span(device::HostWork::wait);
   std::exception_ptr first;
   for (Device* target : device::opened()) {
     if (target->is_lost()) continue;  // nothing of it is under way

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <unordered_map>
 
 #include "tenon/base/half.h"
 #include "tenon/exec/engine.h"
@@ -33,6 +34,40 @@ void write_number(const ir::ConstantAttrs& number, std::byte* to) {
   });
 }
 
+// Finds the node of a graph that has a launch's label, by its op where there is one. One plan serves every graph of its
+// shape, two layers of a model or two models: through such a node each gives the launch its own label. Of several nodes
+// with the same op and label, the launches take one after another.
+class NodesByLabel {
+ public:
+  explicit NodesByLabel(const Graph& graph) {
+    for (uint32_t i = 0; i < graph.nodes().size(); ++i) {
+      const Node& node = *graph.nodes()[i];
+      if (node.evaluated() || node.op() == ir::Op::constant) continue;
+      by_op_[key_of(node.label(), node.op())].nodes.push_back(i);
+      by_label_.emplace(node.label(), i);
+    }
+  }
+  uint32_t find(const plan::Launch& launch) {
+    if (const auto same = by_op_.find(key_of(launch.label, launch.op)); same != by_op_.end()) {
+      Same& found = same->second;
+      return found.nodes[std::min(found.taken++, found.nodes.size() - 1)];
+    }
+    const auto any = by_label_.find(launch.label);
+    return any == by_label_.end() ? plan::Plan::kNone : any->second;
+  }
+
+ private:
+  struct Same {
+    std::vector<uint32_t> nodes;
+    size_t taken = 0;
+  };
+  static uint64_t key_of(base::Label label, ir::Op op) {
+    return static_cast<uint64_t>(label) << 32 | static_cast<uint64_t>(op);
+  }
+  std::unordered_map<uint64_t, Same> by_op_;
+  std::unordered_map<base::Label, uint32_t> by_label_;
+};
+
 }  // namespace
 
 std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bool>& as_argument,
@@ -55,9 +90,11 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
   for (const plan::Launch& launch : plan.launches) scratch.push_back(compiled[launch.kernel]->scratch_bytes());
   if (std::any_of(scratch.begin(), scratch.end(), [](size_t bytes) { return bytes > 0; }))
     plan::lay_out_with_scratch(plan, limits, scratch);
+  NodesByLabel by_label(graph);
   for (plan::Launch& launch : plan.launches) {
     device::ProgramRef program = compiled[launch.kernel];
-    made->launches.push_back({std::move(program), std::move(launch)});
+    const uint32_t node = by_label.find(launch);
+    made->launches.push_back({std::move(program), std::move(launch), node});
   }
   made->slots = plan.slots;
   made->overwritten = plan.overwritten;
@@ -127,8 +164,8 @@ uint64_t version_of_result(const Executable& executable, size_t result, uint64_t
   return version_of_slot(executable, executable.results[result].slot, run);
 }
 
-std::vector<device::Command> commands_of(const Executable& executable, const Binding& binding, uint64_t run,
-                                         size_t begin, size_t end, bool runs_again) {
+std::vector<device::Command> commands_of(const Executable& executable, const Graph& graph, const Binding& binding,
+                                         uint64_t run, size_t begin, size_t end, bool runs_again) {
   const auto in_arena = [&](size_t offset, size_t bytes, uint64_t version) -> Arg {
     const size_t slab = offset / executable.slab_bytes;
     return {binding.slabs[slab]->buffer(), offset - slab * executable.slab_bytes, bytes, version};
@@ -157,6 +194,7 @@ std::vector<device::Command> commands_of(const Executable& executable, const Bin
     for (const plan::Argument& argument : launch.what.args) command.args.push_back(arg_of(argument));
     command.writes_state = launch.what.writes_state;
     command.numbers = launch.what.numbers;
+    if (launch.node != plan::Plan::kNone) command.label = graph.nodes()[launch.node]->label();
     if (const size_t scratch = launch.program->scratch_bytes())
       command.args.push_back(in_arena(launch.what.scratch_offset, scratch, 0));
     commands.push_back(std::move(command));

@@ -22,6 +22,7 @@ struct Executable {
   struct Launch {
     device::ProgramRef program;
     plan::Launch what;
+    uint32_t node = plan::Plan::kNone;  // of the graph: one with its label, or none
   };
   /// Where a leaf of the plan comes from.
   struct Leaf {
@@ -60,9 +61,10 @@ Binding bind(const Executable& executable, const Graph& graph, device::Device& t
 /// The literals of a graph as the bytes of the block: 8 bytes each.
 std::vector<std::byte> literal_block(const Executable& executable, const Graph& graph);
 /// Launches begin ... end - 1 of one run. `run` names it: values of two runs never have the same version. What is
-/// recorded to run again reads whatever version its leaves hold by then.
-std::vector<device::Command> commands_of(const Executable& executable, const Binding& binding, uint64_t run,
-                                         size_t begin, size_t end, bool runs_again);
+/// recorded to run again reads whatever version its leaves hold by then. The graph says for what modules they run: the
+/// plan may have been made for others.
+std::vector<device::Command> commands_of(const Executable& executable, const Graph& graph, const Binding& binding,
+                                         uint64_t run, size_t begin, size_t end, bool runs_again);
 /// What lies in a result after that run.
 uint64_t version_of_result(const Executable& executable, size_t result, uint64_t run);
 

@@ -31,6 +31,7 @@ std::shared_ptr<const Executable> PlanCache::get(const Graph& graph, device::Dev
     break;
   }
   ++misses_;
+  const device::HostSpan span(device::HostWork::plan);
   const auto start = std::chrono::steady_clock::now();
   std::shared_ptr<const Executable> made = build(graph, as_argument, target.limits(), target, programs);
   build_ns_ += static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());

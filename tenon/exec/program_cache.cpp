@@ -130,6 +130,7 @@ std::vector<device::ProgramRef> ProgramCache::get_all(device::Device& device, st
   std::vector<const device::Kernel*> wanted;
   for (const size_t i : missing) wanted.push_back(&kernels[i]);
   std::vector<device::ProgramRef> made(missing.size());
+  const device::HostSpan span(device::HostWork::compile);
   const auto start = std::chrono::steady_clock::now();
   const std::vector<std::exception_ptr> errors = make_all(device.compiler(), wanted, made);
   compile_ns_ += static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - start).count());

@@ -96,6 +96,7 @@ std::vector<std::byte> read(const Value& whole) {
     version = storage->version();
     engine().stats.bytes_downloaded += bytes_of(value.type());
   }
+  const device::HostSpan span(device::HostWork::wait);
   storage->wait();  // outside of the lock: others may go on
   std::vector<std::byte> bytes = host_copy_of(value.type());
   device::Device& source = storage->device();

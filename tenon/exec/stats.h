@@ -23,7 +23,8 @@ struct Stats {
   size_t pool_hits = 0;           // buffers served by the pool
   uint64_t plan_ns = 0;           // planning
   uint64_t compile_ns = 0;        // compiling kernels
-  uint64_t host_ns = 0;  // all that evaluating costs the host before anything runs, planning and compiling included
+  uint64_t host_ns =
+      0;  // all that evaluating costs the host before anything runs: planning, compiling, starting replays
 };
 /// What evaluation has cost up to now.
 ///   const size_t before = stats().launches;

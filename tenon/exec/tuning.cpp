@@ -18,8 +18,8 @@
 
 #include "tenon/base/environment.h"
 #include "tenon/base/error.h"
+#include "tenon/device/about.h"
 #include "tenon/device/pool.h"
-#include "tenon/device/profile.h"
 #include "tenon/exec/disk_cache.h"
 #include "tenon/exec/engine.h"
 

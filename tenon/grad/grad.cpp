@@ -2,7 +2,6 @@
 
 #include "tenon/grad/grad.h"
 
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -93,6 +92,7 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
     if (reaches) useful.emplace(&node, i);
   }
 
+  const base::PassScope pass(base::Pass::backward);
   std::vector<Grads> arrived(order.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const uint32_t* at = useful.find(outputs[i].node.get());
@@ -121,9 +121,7 @@ std::vector<Value> gradients(std::span<const Value> outputs, std::span<const Val
     if (!rule) continue;
     base::SmallVector<Value, 3> operand_grads(node->inputs().size());
     Context context{node, {grads.data(), grads.size()}, {operand_grads.data(), operand_grads.size()}};
-    // Only under NanCheck do nodes know their module; what is recorded for one's gradient then names it, too.
-    std::optional<base::Scope> module;
-    if (node->scope() != 0) module.emplace("gradient of " + base::scope_path(node->scope()));
+    const base::LabelScope module(node->label(), base::Pass::backward);
     rule(context);
     for (size_t k = 0; k < operand_grads.size(); ++k) {
       const Value& operand = node->input(k);

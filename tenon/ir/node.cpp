@@ -11,7 +11,6 @@
 
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
-#include "tenon/base/nan_check.h"
 #include "tenon/ir/composition.h"
 #include "tenon/ir/infer.h"
 
@@ -184,10 +183,10 @@ NodeRef Node::make(Op op, Operands inputs, Attrs attrs) {
   if (NodeRef known = InternTable::get().find(h, realm, op, inputs, attrs)) return known;
 
   Inferred inferred = infer(op, inputs, attrs);  // throws before anything is made
-  return record(h, op, std::move(inputs), std::move(attrs), std::move(inferred));
+  return record(h, op, std::move(inputs), std::move(attrs), std::move(inferred), base::label());
 }
 
-Node* Node::filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred) {
+Node* Node::filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred, base::Label label) {
   auto* node = new Node;
   node->op_ = op;
   node->hash_ = hash;
@@ -196,7 +195,7 @@ Node* Node::filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred 
   node->device_ = inferred.device;
   node->type_ = std::move(inferred.first);
   node->more_types_ = std::move(inferred.more);
-  if (base::checks_nan()) node->scope_ = base::scope_number();
+  node->label_ = label;
   node->may_fault_ =
       ir::info(op).kind == Kind::indexed || (op == Op::composed && std::get<ComposedAttrs>(attrs).what->may_fault);
   uint64_t held_here = 0, held_below = 0;
@@ -217,8 +216,8 @@ Node* Node::filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred 
   return node;
 }
 
-NodeRef Node::record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred) {
-  Node* node = filled(hash, op, std::move(inputs), std::move(attrs), std::move(inferred));
+NodeRef Node::record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred, base::Label label) {
+  Node* node = filled(hash, op, std::move(inputs), std::move(attrs), std::move(inferred), label);
   NodeRef result = InternTable::get().insert(node);
   if (result.get() != node) {
     Operands dropped = std::move(node->inputs_);
@@ -233,9 +232,8 @@ NodeRef Node::make_like(const Node& node, Operands inputs) {
   if (!made) {
     Inferred inferred = has_types_of(node, inputs) ? Inferred{node.type_, node.more_types_, node.device_}
                                                    : infer(node.op_, inputs, node.attrs_);
-    made = record(h, node.op_, std::move(inputs), node.attrs_, std::move(inferred));
+    made = record(h, node.op_, std::move(inputs), node.attrs_, std::move(inferred), node.label_);
   }
-  if (base::checks_nan()) made->scope_ = node.scope_;
   return made;
 }
 
@@ -245,12 +243,13 @@ Value Node::apart(Value value) {
   if ((node->apart_ & bit) != 0 || node->op_ == Op::param) {
     const uint64_t h = structural_hash(node->realm_, Op::after, {value}, NoAttrs());
     Inferred inferred{value.type(), {}, node->device_};
-    return {InternTable::get().keep_out(filled(h, Op::after, {std::move(value)}, NoAttrs(), std::move(inferred)), 1),
+    return {InternTable::get().keep_out(
+                filled(h, Op::after, {std::move(value)}, NoAttrs(), std::move(inferred), node->label_), 1),
             0};
   }
   if (InternTable::get().withdraw(node, bit)) return value;
   Inferred inferred{node->type_, node->more_types_, node->device_};
-  Node* twin = filled(node->hash_, node->op_, node->inputs_, node->attrs_, std::move(inferred));
+  Node* twin = filled(node->hash_, node->op_, node->inputs_, node->attrs_, std::move(inferred), node->label_);
   return {InternTable::get().keep_out(twin, bit), value.index};
 }
 

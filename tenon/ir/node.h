@@ -13,6 +13,7 @@
 #include <memory>
 #include <utility>
 
+#include "tenon/base/error.h"
 #include "tenon/base/small_vector.h"
 #include "tenon/ir/attrs.h"
 #include "tenon/ir/data.h"
@@ -130,8 +131,8 @@ class Node {
   uint32_t times_computed() const { return times_computed_; }
   void note_computed() { times_computed_ = std::min<uint8_t>(times_computed_ + 1, 100); }
 
-  /// The module in which it was recorded (base::scope_path); kept only under base::checks_nan().
-  uint32_t scope() const { return scope_; }
+  /// The module and the pass in which it was recorded first.
+  base::Label label() const { return label_; }
 
   /// Null where nobody has registered any.
   GradientHooks* hooks() const { return hooks_.load(std::memory_order_acquire); }
@@ -150,8 +151,8 @@ class Node {
   Node() = default;
   ~Node() { delete hooks_.load(std::memory_order_relaxed); }
   static void release(Node* node);
-  static Node* filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred);
-  static NodeRef record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred);
+  static Node* filled(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred, base::Label label);
+  static NodeRef record(uint64_t hash, Op op, Operands inputs, Attrs attrs, Inferred inferred, base::Label label);
 
   // What walks and the intern table look at comes first, so that they touch little of a node.
   std::atomic<uint32_t> references_{1};
@@ -166,7 +167,8 @@ class Node {
   Operands inputs_;
   Type type_;
   DeviceId device_;
-  uint32_t depth_ = 0, scope_ = 0;
+  uint32_t depth_ = 0;
+  base::Label label_ = 0;
   std::atomic<uint64_t> held_bytes_{0};
   std::vector<Type> more_types_;
   Attrs attrs_;

@@ -24,6 +24,7 @@ Tensor GradScaler::scale(const Tensor& loss) const { return loss * factor_.detac
 Tensor GradScaler::inverse() const { return 1.0 / factor_; }
 
 Tensor GradScaler::unscale(const std::vector<Tensor>& parameters) const {
+  const base::PassScope pass(base::Pass::optimizer);
   const NoGrad writing;
   std::vector<Tensor> written;
   Tensor finite = full({}, true, Options(DType::boolean, factor_.device()));
@@ -49,6 +50,7 @@ void GradScaler::update(const Tensor& finite) {
 }
 
 void GradScaler::update(const Tensor& finite, std::vector<Tensor>& written) {
+  const base::PassScope pass(base::Pass::optimizer);
   const Tensor good = where(finite, good_steps_ + 1, zeros_like(good_steps_));
   const Tensor grows = good >= options_.interval;
   const Tensor factor = where(finite, where(grows, factor_ * options_.growth, factor_), factor_ * options_.backoff);

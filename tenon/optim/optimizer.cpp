@@ -271,6 +271,7 @@ void Optimizer::store(Tensor& whole, const Arena& arena, const Run& run, const T
 }
 
 Tensor Optimizer::clip_grad_norm(double most, GradScaler* scaler) {
+  const base::PassScope pass(base::Pass::optimizer);
   if (!(most > 0)) base::fail("clip_grad_norm", "the largest norm must be positive, got {}", most);
   const NoGrad updating;
   Tensor squares;
@@ -289,6 +290,7 @@ Tensor Optimizer::clip_grad_norm(double most, GradScaler* scaler) {
 }
 
 void Optimizer::step(GradScaler* scaler, const Tensor& when) {
+  const base::PassScope pass(base::Pass::optimizer);
   if (when.defined() && (when.dtype() != DType::boolean || when.dim() != 0))
     base::fail("optimizer", "a condition is a bool of shape (), got {}{}", name(when.dtype()),
                ir::to_string(when.shape()));
@@ -655,6 +657,7 @@ void Optimizer::load_state_dict(const std::map<std::string, Tensor>& state) {
 int64_t Optimizer::steps() const { return step_.item<int64_t>(); }
 
 Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double most) {
+  const base::PassScope pass(base::Pass::optimizer);
   const NoGrad updating;
   Tensor squares;
   for (const Tensor& p : parameters) {
@@ -670,6 +673,7 @@ Tensor clip_grad_norm_(const std::vector<Tensor>& parameters, double most) {
 
 void clip_grad_value_(const std::vector<Tensor>& parameters, double most) {
   if (!(most >= 0)) base::fail("clip_grad_value_", "the largest value cannot be negative, got {}", most);
+  const base::PassScope pass(base::Pass::optimizer);
   const NoGrad updating;
   for (Tensor p : parameters) {
     if (p.grad().defined()) p.set_grad(clamp(p.grad(), -most, most));

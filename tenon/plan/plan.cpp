@@ -158,8 +158,6 @@ std::vector<Value> with_steps(const std::vector<Value>& outputs) {
   ByNode<ir::RecurrentSteps> made;
   return rewrite(outputs, order, [&](const Node& node, std::span<const Value> in) -> std::optional<std::vector<Value>> {
     if (!is_layer(node)) return std::nullopt;
-    std::optional<base::Scope> module;
-    if (node.scope() != 0) module.emplace(base::scope_path(node.scope()));
     const auto& attrs = node.attrs_as<ir::RecurrentAttrs>();
     if (node.op() == Op::recurrent) return ir::decompose_recurrent(in, attrs, &made[&node]);
     return ir::decompose_recurrent_backward(in, attrs, made.find(node.input(attrs.operands()).node.get()));

@@ -50,9 +50,9 @@ struct Launch {
   base::SmallVector<Argument, 4> args;
   size_t scratch_offset = 0;  // in the arena, if its program asks for scratch memory
   ir::Numbers numbers;        // where its random numbers begin
-  // For people: the op that made its first result, where that was recorded (see ir::Node::scope), and all results.
+  // For people: the op that made its first result, where that was recorded (see ir::Node::label), and all results.
   ir::Op op = ir::Op::add;
-  uint32_t scope = 0;
+  base::Label label = 0;
   base::SmallVector<ir::Type, 1> makes;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tenon/base/error.h"
 #include "tenon/base/flat_map.h"
 #include "tenon/ir/topology.h"
 
@@ -34,6 +35,7 @@ std::vector<Value> rewrite(std::span<const Value> outputs, const std::vector<Nod
     if (changed) {
       for (const Value& input : before) inputs.push_back(now(input));
     }
+    const base::LabelScope module(node->label());  // what stands for a node belongs to its module
     if (auto results = rule(*node, changed ? std::span<const Value>(inputs.data(), inputs.size()) : before)) {
       replaced.emplace(node.get(), Results(results->begin(), results->end()));
     } else if (changed) {

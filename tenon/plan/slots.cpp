@@ -68,7 +68,7 @@ class Assigner {
       const size_t faults = may_fault(unit) ? 1 : 0;
       if (unit.call) faults_left_ -= faults;  // it looks at all indices before it writes; a kernel at each on its way
       const bool is_read = unit.call || !unit.fused.outputs.empty();  // else what would read it was folded away
-      const bool is_written = unit.call && !unit.pieces.empty();  // pieces have been written where they belong
+      const bool is_written = unit.call && !unit.pieces.empty();      // pieces have been written where they belong
       if (!unit.call && is_read)
         add_fused(std::move(unit.fused));
       else if (unit.call && !is_written)
@@ -225,7 +225,7 @@ class Assigner {
   void add_launch(Launch launch, uint32_t kernel, const Node& first) {
     launch.kernel = kernel;
     launch.op = first.op();
-    launch.scope = first.scope();
+    launch.label = first.label();
     plan_.launches.push_back(std::move(launch));
   }
 

@@ -4,6 +4,7 @@
 
 #include "tenon/base/error.h"
 #include "tenon/device/pool.h"
+#include "tenon/device/timeline.h"
 #include "tenon/exec/eval.h"
 #include "tenon/ir/walk.h"
 #include "tenon/tensor/access.h"
@@ -212,6 +213,7 @@ Recording::Examined Recording::examine(Trace& trace, std::vector<Tensor> outputs
 }
 
 void Recording::trace(const Function& function, std::span<const Tensor> arguments, bool may_record) {
+  const device::HostSpan span(device::HostWork::record);
   obstacle_.reset();
   traced_results_.clear();
   is_traced_ = true;

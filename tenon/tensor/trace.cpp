@@ -75,7 +75,7 @@ std::vector<ir::Value> without_history(std::span<const ir::Value> values, uint64
         changes = changes || !(inputs.back() == input);
       }
       if (!changes) continue;
-      const ir::NodeRef made = ir::Node::make(op, std::move(inputs), node->attrs());
+      const ir::NodeRef made = ir::Node::make_like(*node, std::move(inputs));
       for (uint32_t i = 0; i < made->results(); ++i) results.push_back({made, i});
     }
     at.emplace(node.get(), static_cast<uint32_t>(plain.size()));

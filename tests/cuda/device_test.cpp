@@ -306,6 +306,54 @@ TEST_F(CudaDevice, ReplaysARecordingAsAGraphFromTheSecondTimeOn) {
   device_->release(b);
 }
 
+class CudaSpans : public device::Listener {
+ public:
+  void on_span(const device::Span& span) override { all.push_back(span); }
+  std::vector<device::Span> all;
+};
+
+TEST_F(CudaDevice, GivesTheTimeOfTransfersWhileSomebodyListens) {
+  const Buffer a = make(1 << 20), b = make(1 << 20);
+  CudaSpans spans;
+  const uint64_t before = device::now_ns();
+  spans.listen();
+  run({Fill{{a, 0, 1 << 20}, std::byte{7}}, Copy{{a, 0, 1 << 20}, {b, 0, 1 << 20}}});
+  spans.unlisten();
+  run({Fill{{a, 0, 1 << 20}, std::byte{8}}});
+  ASSERT_EQ(spans.all.size(), 2u);
+  EXPECT_EQ(spans.all[0].kind, device::Span::Kind::fill);
+  EXPECT_EQ(spans.all[1].kind, device::Span::Kind::copy);
+  for (const device::Span& span : spans.all) {
+    EXPECT_EQ(span.bytes, 1u << 20);
+    EXPECT_EQ(span.ns(), 250'000u);  // as the stand-in says
+    EXPECT_GE(span.begin_ns, before);
+  }
+  device_->release(a);
+  device_->release(b);
+}
+
+TEST_F(CudaDevice, AGraphStaysForTheReplaysAfterAProfile) {
+  const Buffer a = make(4), b = make(4);
+  const Command copies = Copy{{a, 0, 4}, {b, 0, 4}};
+  const auto recording = device_->record({&copies, 1});
+  for (int i = 0; i < 3; ++i) recording->replay({}, false);
+  const int launched = stand_in().calls("cuGraphLaunch");
+  EXPECT_GT(launched, 0);
+  CudaSpans spans;
+  spans.listen();
+  recording->replay({}, false);
+  device_->wait(device_->submit(true));
+  spans.unlisten();
+  EXPECT_EQ(stand_in().calls("cuGraphLaunch"), launched);
+  EXPECT_EQ(spans.all.size(), 1u);
+  recording->replay({}, false);
+  EXPECT_EQ(stand_in().calls("cuGraphLaunch"), launched + 1);
+  EXPECT_EQ(stand_in().calls("cuStreamBeginCapture"), 1);
+  device_->wait(device_->submit(true));
+  device_->release(a);
+  device_->release(b);
+}
+
 TEST_F(CudaDevice, AGraphThatThereMayBeButOnceIsRunAgainAndAgain) {
   const Buffer a = make(4), b = make(4);
   const Command copy = Copy{{a, 0, 4}, {b, 0, 4}};

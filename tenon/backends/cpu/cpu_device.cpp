@@ -16,9 +16,9 @@
 #include "tenon/backends/cpu/queue.h"
 #include "tenon/backends/cpu/tile/program.h"
 #include "tenon/base/error.h"
+#include "tenon/device/about.h"
 #include "tenon/device/batch.h"
 #include "tenon/device/host_memory.h"
-#include "tenon/device/profile.h"
 
 namespace tenon::backends::cpu {
 namespace {
@@ -30,21 +30,11 @@ std::byte* address(const Arg& arg) { return arg.buffer.host + arg.offset; }
 struct Compiled : device::Program {
   std::unique_ptr<TileProgram> tiles;
   std::unique_ptr<CallKernel> call;
-  double work = 0;   // about so many element instructions
-  std::string what;  // for the profile, if there is one
+  double work = 0;  // about so many element instructions
 
   size_t scratch_bytes() const override { return call ? call->scratch_bytes() : 0; }
 
   void run(const Arguments& args) const {
-    if (what.empty()) return run_now(args);
-    const auto start = std::chrono::steady_clock::now();
-    run_now(args);
-    const std::chrono::nanoseconds taken = std::chrono::steady_clock::now() - start;
-    device::count_run("cpu", what, static_cast<uint64_t>(taken.count()));
-  }
-
- private:
-  void run_now(const Arguments& args) const {
     if (tiles)
       tiles->run(args);
     else
@@ -83,7 +73,7 @@ class CpuCompiler : public device::Compiler {
   device::ProgramRef compile(const device::Kernel& kernel) override {
     auto made = std::make_shared<Compiled>();
     made->work = std::visit([](const auto& k) { return work_of(k); }, kernel);
-    if (device::profiles()) made->what = device::describe(kernel);
+    made->about = device::about(kernel);
     if (const auto* nest = std::get_if<ir::LoopNest>(&kernel))
       made->tiles = compile_tiles(*nest);
     else
@@ -110,7 +100,8 @@ void run(const device::Fill& c) {
 }
 
 void run_all(std::span<const device::Command> commands) {
-  for (const device::Command& command : commands) std::visit([](const auto& c) { run(c); }, command);
+  for (const device::Command& command : commands)
+    std::visit([](const auto& c) { device::timed("cpu", c, [&] { run(c); }); }, command);
 }
 void run_span(const void* data) { run_all(*static_cast<const std::span<const device::Command>*>(data)); }
 void run_batch(const void* data) { run_all(static_cast<const device::Batch*>(data)->commands()); }
@@ -150,7 +141,7 @@ void forget_at_exit(Queue& queue) {
 class CpuDevice : public device::Device {
  public:
   explicit CpuDevice(const ir::Limits& limits) : limits_(limits) {
-    device::profiles();  // which prints behind the last kernel
+    device::profile_to_the_end();
     finish_before_exit(queue_);
   }
   ~CpuDevice() override { forget_at_exit(queue_); }
@@ -240,6 +231,7 @@ class CpuRecording : public device::Recording {
         ready.program = std::static_pointer_cast<const Compiled>(launch->program);
         for (const Arg& arg : launch->args) ready.args.push_back(address(arg));
         ready.numbers = launch->numbers;
+        ready.span = device::span_of("cpu", *launch);
         all_->work += ready.program->work;
       } else {
         ready.other = command;
@@ -270,6 +262,7 @@ class CpuRecording : public device::Recording {
     std::shared_ptr<const Compiled> program;
     base::SmallVector<std::byte*, 8> args;
     ir::Numbers numbers;
+    device::Span span;  // without its times
     device::Command other;
   };
   struct All {
@@ -283,11 +276,23 @@ class CpuRecording : public device::Recording {
 
   static void run(const void* data) {
     for (const LookedUpCommand& ready : static_cast<const All*>(data)->commands) {
-      if (ready.program)
-        ready.program->run({{ready.args.data(), ready.args.size()}, {ready.numbers.data(), ready.numbers.size()}});
-      else
+      if (!ready.program)
         run_all({&ready.other, 1});
+      else if (device::wanted())
+        run_timed(ready);
+      else
+        run(ready);
     }
+  }
+  static void run(const LookedUpCommand& ready) {
+    ready.program->run({{ready.args.data(), ready.args.size()}, {ready.numbers.data(), ready.numbers.size()}});
+  }
+  static void run_timed(const LookedUpCommand& ready) {
+    device::Span span = ready.span;
+    span.begin_ns = device::now_ns();
+    run(ready);
+    span.end_ns = device::now_ns();
+    device::add(std::move(span));
   }
 
   Queue& queue_;

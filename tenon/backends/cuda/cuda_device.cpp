@@ -2,7 +2,8 @@
 //
 // The first replay of a recording starts its commands one by one: whatever a driver or a library leaves to the first
 // run of a kernel happens there. The second one is captured, and from then on a step is one command behind those that
-// bring what changes. A profile wants the time of each kernel and keeps to single commands.
+// bring what changes. While a profile wants the time of each kernel, a replay is single
+// commands; the graph stays for later ones.
 
 #include "tenon/backends/cuda/cuda_device.h"
 
@@ -14,7 +15,7 @@
 #include "tenon/backends/gpu/gpu_device.h"
 #include "tenon/backends/gpu/kind.h"
 #include "tenon/base/error.h"
-#include "tenon/device/profile.h"
+#include "tenon/device/timeline.h"
 
 namespace tenon::backends::cuda {
 namespace {
@@ -29,7 +30,7 @@ class CudaDevice : public gpu::GpuDevice {
         driver_(on),
         toolchain_(on, driver_),
         compiler_(toolchain_, limits, driver_, on),
-        queue_("cuda", driver_, compiler_, limits) {}
+        queue_(name, driver_, compiler_, limits) {}
 
   std::string describe() const override { return cuda::describe(on_); }
   std::optional<size_t> available() const override { return driver_.memory_left(); }
@@ -55,8 +56,7 @@ class CudaRecording : public device::Recording {
       : device_(device),
         commands_(commands.begin(), commands.end()),
         may_fault_(gpu::any_may_fault(commands)),
-        tries_graph_(!commands.empty() && gpu::can_be_captured(commands) && device.driver().can_capture() &&
-                     !device::profiles()) {}
+        tries_graph_(!commands.empty() && gpu::can_be_captured(commands) && device.driver().can_capture()) {}
   CudaRecording(const CudaRecording&) = delete;
   ~CudaRecording() override {
     if (gpu::process_is_ending()) return;
@@ -68,6 +68,7 @@ class CudaRecording : public device::Recording {
 
  private:
   void start() {
+    if (device::wanted()) return device_.queue().run(commands_);
     ++replays_;
     if (tries_graph_ && graphs_.empty() && replays_ == 2) capture();
     if (graphs_.empty()) return device_.queue().run(commands_);

@@ -120,6 +120,7 @@ Driver::~Driver() {
   cu().finish_stream(main_);
   upload_ring_.release();
   small_transfers_.release();
+  anchor_.reset();
   events_.reset();
   cu().destroy_stream(capturing_);
   cu().destroy_stream(main_);
@@ -205,18 +206,10 @@ void Driver::release_temporary(uint64_t handle) {
 
 // ---- commands ----
 
-gpu::EventRef Driver::launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words, bool is_timed) {
+void Driver::launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words) {
   make_current();
   const auto& what = static_cast<const Runnable&>(*step.built);
-  if (!is_timed) {
-    check(what.run(step, launch, fault_words, stream_), step.name.c_str());
-    return nullptr;
-  }
-  auto run = std::make_shared<Moment>(events_, true);
-  check(cu().record_event(run->begin, stream_), "an event");
   check(what.run(step, launch, fault_words, stream_), step.name.c_str());
-  check(cu().record_event(run->end, stream_), "an event");
-  return run;
 }
 
 void Driver::copy(const Place& from, const Place& to, size_t bytes) {
@@ -265,12 +258,56 @@ void Driver::wait(const gpu::Event& event) {
   check(cu().wait_for_event(static_cast<const Moment&>(event).end), "a wait");
 }
 
-uint64_t Driver::nanoseconds_of(const gpu::Event& run) {
+// Events know the time between two of them alone. One that was waited for is the anchor of the others; a second later
+// the two clocks may have drifted apart.
+void Driver::align_clocks() {
+  constexpr uint64_t kLongAgo = 1'000'000'000;
+  const uint64_t now = device::now_ns();
+  const bool is_fresh = anchor_ && now - last_timed_ns_ < kLongAgo;
+  last_timed_ns_ = now;
+  if (is_fresh) return;
+  check(cu().finish_stream(main_), "a wait");
+  auto anchor = std::make_shared<Moment>(events_, true);
+  const uint64_t before = device::now_ns();
+  check(cu().record_event(anchor->end, main_), "an event");
+  check(cu().wait_for_event(anchor->end), "a wait");
+  anchor_ns_ = before + (device::now_ns() - before) / 2;
+  anchor_ = std::move(anchor);
+}
+
+// A graph keeps no times.
+gpu::EventRef Driver::begin_run() {
+  if (stream_ != main_) return nullptr;
   make_current();
-  const auto& timed = static_cast<const Moment&>(run);
+  align_clocks();
+  auto run = std::make_shared<Moment>(events_, true);
+  check(cu().record_event(run->begin, stream_), "an event");
+  return run;
+}
+
+void Driver::end_run(const gpu::Event& run) {
+  make_current();
+  check(cu().record_event(static_cast<const Moment&>(run).end, stream_), "an event");
+}
+
+uint64_t Driver::nanoseconds_between(EventHandle begin, EventHandle end) const {
   float milliseconds = 0;
-  if (cu().time_between(&milliseconds, timed.begin, timed.end) != Results::kSuccess) return 0;
+  if (cu().time_between(&milliseconds, begin, end) != Results::kSuccess) return 0;
   return static_cast<uint64_t>(static_cast<double>(milliseconds) * 1e6);
+}
+
+// Times come as floats of milliseconds, which are coarse when they are long: the anchor follows.
+gpu::Times Driver::times_of(const gpu::Event& event) {
+  constexpr uint64_t kFar = 100'000'000;
+  make_current();
+  const auto& run = static_cast<const Moment&>(event);
+  const uint64_t since = nanoseconds_between(anchor_->end, run.begin), took = nanoseconds_between(run.begin, run.end);
+  const gpu::Times times{anchor_ns_ + since, anchor_ns_ + since + took};
+  if (since > kFar) {
+    anchor_ = std::static_pointer_cast<const Moment>(event.shared_from_this());
+    anchor_ns_ = times.end_ns;
+  }
+  return times;
 }
 
 bool Driver::finish() {

@@ -42,8 +42,7 @@ class Driver : public gpu::Driver {
   std::shared_ptr<std::byte> pin(size_t bytes) override;
   uint64_t take_temporary(size_t bytes) override;
   void release_temporary(uint64_t handle) override;
-  gpu::EventRef launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words,
-                       bool is_timed) override;
+  void launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words) override;
   void copy(const gpu::Place& from, const gpu::Place& to, size_t bytes) override;
   void upload(const std::byte* from, const gpu::Place& to, size_t bytes) override;
   bool upload_small(std::span<const gpu::SmallUpload> uploads) override;
@@ -51,7 +50,9 @@ class Driver : public gpu::Driver {
   void fill(const gpu::Place& to, std::byte value, size_t bytes) override;
   gpu::EventRef mark() override;
   void wait(const gpu::Event& event) override;
-  uint64_t nanoseconds_of(const gpu::Event& run) override;
+  gpu::EventRef begin_run() override;
+  void end_run(const gpu::Event& run) override;
+  gpu::Times times_of(const gpu::Event& run) override;
   bool finish() override;
 
   // Commands as a graph, with the lock held.
@@ -68,6 +69,8 @@ class Driver : public gpu::Driver {
   struct Pinned;
 
   void check(Result code, const char* what);
+  void align_clocks();
+  uint64_t nanoseconds_between(EventHandle begin, EventHandle end) const;
 
   const Found& on_;
   Context context_ = nullptr;
@@ -75,6 +78,8 @@ class Driver : public gpu::Driver {
   Stream stream_ = nullptr;  // the one that commands go to now
   bool has_pools_ = false;
   std::shared_ptr<Events> events_;
+  std::shared_ptr<const Moment> anchor_;  // an event whose time on the host's clock is known
+  uint64_t anchor_ns_ = 0, last_timed_ns_ = 0;
   std::shared_ptr<Pinned> pinned_;
   SmallTransfers small_transfers_;
   UploadRing upload_ring_;

@@ -11,7 +11,7 @@
 #include "tenon/base/error.h"
 #include "tenon/base/hash.h"
 #include "tenon/codegen/legalise.h"
-#include "tenon/device/profile.h"
+#include "tenon/device/about.h"
 #include "tenon/kernels/kernels.h"
 
 namespace tenon::backends::gpu {
@@ -138,7 +138,7 @@ device::ProgramRef Compiler::assemble(const device::Kernel& kernel, const Make& 
   const codegen::Module module = lower(kernel);
   auto made = std::make_shared<Program>();
   made->scratch = module.scratch_bytes;
-  if (device::profiles()) made->what = device::describe(kernel);
+  made->about = device::about(kernel);
   made->steps = library_steps(kernel);
   for (size_t i = 0; i < module.dispatches.size(); ++i) {
     const codegen::Dispatch& dispatch = module.dispatches[i];

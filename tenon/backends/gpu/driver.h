@@ -20,8 +20,8 @@ struct Gone {
   std::string why;
 };
 
-/// A moment of the stream, or the run of one kernel.
-class Event {
+/// A moment of the stream, or a run of commands that is timed.
+class Event : public std::enable_shared_from_this<Event> {
  public:
   virtual ~Event() = default;
 };
@@ -38,6 +38,11 @@ struct SmallUpload {
   static constexpr size_t kBytes = 64, kMost = 16;  // of one, and at once
   std::span<const std::byte> from;
   Place to;
+};
+
+/// When something ran, on the host's steady clock.
+struct Times {
+  uint64_t begin_ns = 0, end_ns = 0;
 };
 
 class Driver {
@@ -58,8 +63,8 @@ class Driver {
   virtual uint64_t take_temporary(size_t bytes) { return allocate(bytes); }
   virtual void release_temporary(uint64_t handle) { release(handle); }
 
-  /// Starts one step of a program. The run's time is wanted where `is_timed`; none otherwise.
-  virtual EventRef launch(const Step& step, const device::Launch& launch, uint64_t fault_words, bool is_timed) = 0;
+  /// Starts one step of a program.
+  virtual void launch(const Step& step, const device::Launch& launch, uint64_t fault_words) = 0;
   virtual void copy(const Place& from, const Place& to, size_t bytes) = 0;
   /// Of pinned memory, and into any.
   virtual void upload(const std::byte* from, const Place& to, size_t bytes) = 0;
@@ -76,8 +81,11 @@ class Driver {
   virtual void begin(const Event&) {}
   /// Without the lock; after `begin`.
   virtual void wait(const Event& event) = 0;
-  /// How long a run took that has ended.
-  virtual uint64_t nanoseconds_of(const Event& run) = 0;
+  /// What is started between the two is timed. Null where the driver cannot.
+  virtual EventRef begin_run() { return nullptr; }
+  virtual void end_run(const Event&) {}
+  /// When a run ran that has ended; 0 where the driver does not say.
+  virtual Times times_of(const Event&) { return {}; }
   /// Waits for everything; whether all went well.
   virtual bool finish() = 0;
 };

@@ -52,7 +52,6 @@ struct Program : device::Program {
   std::vector<Step> steps;
   std::vector<uint32_t> alignments;  // of the arguments: what all steps ask of the places where they begin
   size_t scratch = 0;
-  std::string what;  // for the profile, if there is one
 
   size_t scratch_bytes() const override { return scratch; }
 };

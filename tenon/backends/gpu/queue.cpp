@@ -11,7 +11,6 @@
 #include "tenon/backends/gpu/fault_words.h"
 #include "tenon/base/error.h"
 #include "tenon/device/out_of_memory.h"
-#include "tenon/device/profile.h"
 
 namespace tenon::backends::gpu {
 namespace {
@@ -20,8 +19,8 @@ Place place_of(const device::Arg& arg) { return {arg.buffer.handle, arg.offset};
 
 }  // namespace
 
-Queue::Queue(std::string backend, Driver& driver, Compiler& compiler, const ir::Limits& limits)
-    : backend_(std::move(backend)),
+Queue::Queue(std::string_view device, Driver& driver, Compiler& compiler, const ir::Limits& limits)
+    : device_(device::kept_name(device)),
       driver_(driver),
       compiler_(compiler),
       limits_(limits),
@@ -30,7 +29,7 @@ Queue::Queue(std::string backend, Driver& driver, Compiler& compiler, const ir::
   fault_ = driver_.allocate(kFaultBytes);
   if (!fault_) device::fail_out_of_memory("there is no memory for the fault words: {}", driver_.memory_in_words());
   driver_.fill({fault_, 0}, std::byte{0}, kFaultBytes);
-  device::profiles();  // which prints behind the last kernel
+  device::profile_to_the_end();
   wait_at_exit(this, [this] { wait_until_idle(); });
 }
 
@@ -43,11 +42,6 @@ Queue::~Queue() {
 
 // ---- commands, with the lock held ----
 
-void Queue::note_start(const Step& step, const std::string& what, EventRef run) {
-  may_fault_ = may_fault_ || step.may_fault;
-  if (run) timed_.push_back({submitted_ + 1, std::move(run), what});
-}
-
 void Queue::run_one(const device::Launch& c) {
   const auto& program = static_cast<const Program&>(*c.program);
   const auto any_step = [&](const auto& is_it) {
@@ -57,14 +51,20 @@ void Queue::run_one(const device::Launch& c) {
   bool is_any_odd = false;
   for (size_t i = 0; i < c.args.size(); ++i) is_any_odd |= is_odd(c, program, i);
   if ((c.writes_state && looks_at_no_fault) || is_any_odd) return run_beside(c, program);
+  run_steps(c, program);
+}
+
+void Queue::run_steps(const device::Launch& c, const Program& program) {
   for (const Step& step : program.steps) {
     if (step.is_idle(c)) continue;
-    EventRef run = driver_.launch(step, c, fault_, !program.what.empty());
-    if (run && program.steps.size() > 1)
-      note_start(step, fmt::format("{}; {}", program.what, step.name), std::move(run));
-    else
-      note_start(step, program.what, std::move(run));
+    driver_.launch(step, c, fault_);
+    may_fault_ = may_fault_ || step.may_fault;
   }
+}
+
+template <typename What>
+void Queue::run_timed(const What& c) {
+  timed([&] { run_one(c); }, [&] { return device::span_of(device_, c); });
 }
 
 namespace {
@@ -145,7 +145,7 @@ void Queue::copy_unless_fault(const Place& from, const Place& to, size_t bytes) 
   launch.args.push_back({{to.handle}, to.offset - to_skipped, bytes + to_skipped});
   launch.numbers = {bytes / unit, from_skipped, to_skipped};
   launch.writes_state = true;
-  driver_.launch(step, launch, fault_, false);
+  driver_.launch(step, launch, fault_);
 }
 
 void Queue::run_one(const device::Upload& c) {
@@ -182,7 +182,21 @@ size_t Queue::run_small_uploads(std::span<const device::Command> commands) {
     if (meets_another) break;
     uploads.push_back({upload->from, to});
   }
-  return !uploads.empty() && driver_.upload_small({uploads.data(), uploads.size()}) ? uploads.size() : 0;
+  if (uploads.empty()) return 0;
+  const auto timed_before = static_cast<std::ptrdiff_t>(timed_.size());
+  bool is_done = false;
+  timed(
+      [&] {
+        is_done = driver_.upload_small({uploads.data(), uploads.size()});
+      },
+      [&] {
+        device::Span span = device::span_of(device_, std::get<device::Upload>(commands[0]));
+        for (size_t i = 1; i < uploads.size(); ++i) span.bytes += uploads[i].from.size();
+        return span;
+      });
+  if (is_done) return uploads.size();
+  timed_.erase(timed_.begin() + timed_before, timed_.end());
+  return 0;
 }
 
 void Queue::run(std::span<const device::Command> commands) {
@@ -191,7 +205,7 @@ void Queue::run(std::span<const device::Command> commands) {
       commands = commands.subspan(done);
       continue;
     }
-    std::visit([&](const auto& c) { run_one(c); }, commands[0]);
+    std::visit([&](const auto& c) { run_timed(c); }, commands[0]);
     commands = commands.subspan(1);
   }
 }
@@ -245,9 +259,12 @@ void Queue::retire(uint64_t serial) {
     in_flight_.pop_front();
   }
   if (known_.load(std::memory_order_relaxed) < serial) known_.store(serial, std::memory_order_release);
-  std::erase_if(timed_, [&](const Timed& one) {
+  std::erase_if(timed_, [&](Timed& one) {
     if (one.serial > serial) return false;
-    device::count_run(backend_, one.what, driver_.nanoseconds_of(*one.run));
+    const Times times = driver_.times_of(*one.run);
+    one.span.begin_ns = times.begin_ns;
+    one.span.end_ns = times.end_ns;
+    if (times.end_ns != 0) device::add(std::move(one.span));
     return true;
   });
 }

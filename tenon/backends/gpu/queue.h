@@ -13,11 +13,13 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/backends/gpu/compiler.h"
 #include "tenon/backends/gpu/driver.h"
 #include "tenon/backends/gpu/staging.h"
+#include "tenon/device/about.h"
 #include "tenon/device/batch.h"
 #include "tenon/device/faults.h"
 
@@ -25,8 +27,8 @@ namespace tenon::backends::gpu {
 
 class Queue {
  public:
-  /// `backend`: what its runs are counted under.
-  Queue(std::string backend, Driver& driver, Compiler& compiler, const ir::Limits& limits);
+  /// `device`: the name of its runs in a profile.
+  Queue(std::string_view device, Driver& driver, Compiler& compiler, const ir::Limits& limits);
   Queue(const Queue&) = delete;
   ~Queue();
 
@@ -44,8 +46,16 @@ class Queue {
 
   // While it submits, with the lock held.
   void run(std::span<const device::Command> commands);
-  /// A step was started.
-  void note_start(const Step& step, const std::string& what, EventRef run);
+  /// Starts something, and times it while somebody listens; `span` is then asked what it is.
+  template <typename Start, typename SpanOf>
+  void timed(const Start& start, const SpanOf& span) {
+    const EventRef run = device::wanted() ? driver_.begin_run() : nullptr;
+    start();
+    if (!run) return;
+    driver_.end_run(*run);
+    timed_.push_back({submitted_ + 1, run, span()});
+  }
+  std::string_view device() const { return device_; }
   /// Something was started that may find a fault.
   void note_may_fault() { may_fault_ = true; }
 
@@ -58,10 +68,13 @@ class Queue {
   struct Timed {
     uint64_t serial;
     EventRef run;
-    std::string what;
+    device::Span span;
   };
 
+  template <typename What>
+  void run_timed(const What& c);
   void run_one(const device::Launch& c);
+  void run_steps(const device::Launch& c, const Program& program);
   bool is_odd(const device::Launch& c, const Program& program, size_t i) const;
   void run_beside(const device::Launch& c, const Program& program);
   uint64_t take_temporary(size_t bytes);
@@ -80,7 +93,7 @@ class Queue {
 
   static constexpr size_t kMostInFlight = 64;  // whoever runs far ahead waits: what is submitted takes memory
 
-  const std::string backend_;
+  const std::string_view device_;  // its name, which lives for good
   Driver& driver_;
   Compiler& compiler_;
   const ir::Limits limits_;
@@ -92,7 +105,7 @@ class Queue {
   std::mutex mutex_;
   device::Batch waiting_;  // enqueued, not submitted
   std::deque<InFlight> in_flight_;
-  std::vector<Timed> timed_;  // for the profile
+  std::vector<Timed> timed_;  // for a profile
   device::Faults faults_;
   uint64_t submitted_ = 0;
   std::atomic<uint64_t> known_{0};

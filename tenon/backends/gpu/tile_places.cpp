@@ -141,7 +141,7 @@ bool keeps_tile_places(Driver& driver, Compiler& compiler, uint64_t fault_words,
       const Step step = compiler.step(tile_place_kernel(dtype));
       device::Launch launch;
       launch.args.push_back({{memory, kBytes}, 0, kBytes});
-      driver.launch(step, launch, fault_words, false);
+      driver.launch(step, launch, fault_words);
       std::array<float, kTilePlaceNumbers> written{};
       driver.download({memory, 0}, reinterpret_cast<std::byte*>(written.data()), kBytes);
       all = driver.finish() && are_tile_places_kept(dtype, written);

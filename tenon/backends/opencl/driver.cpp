@@ -1,9 +1,11 @@
 #include "tenon/backends/opencl/driver.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "tenon/backends/gpu/at_exit.h"
 #include "tenon/backends/opencl/toolchain.h"
 #include "tenon/base/error.h"
-#include "tenon/device/profile.h"
 
 namespace tenon::backends::opencl {
 namespace {
@@ -35,9 +37,7 @@ Driver::Driver(const Found& on) : on_(on) {
   cl_int code = CL_SUCCESS;
   context_ = cl().create_context(platform, 1, &on.device, nullptr, nullptr, &code);
   require(code, "a context cannot be made");
-  const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES,
-                                            device::profiles() ? cl_queue_properties{CL_QUEUE_PROFILING_ENABLE} : 0, 0};
-  queue_ = cl().create_queue(context_, on.device, properties, &code);
+  queue_ = cl().create_queue(context_, on.device, nullptr, &code);
   if (code != CL_SUCCESS) cl().release_context(context_);
   require(code, "a queue cannot be made");
 }
@@ -103,49 +103,47 @@ std::shared_ptr<std::byte> Driver::pin(size_t bytes) {
 
 // ---- commands ----
 
-gpu::EventRef Driver::launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words, bool is_timed) {
+void Driver::launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words) {
   cl_kernel kernel = static_cast<const Built&>(*step.built).kernel;
   set_arguments(kernel, step, launch, fault_words);
-  return start(step, kernel, is_timed);
+  start(step, kernel);
 }
 
-gpu::EventRef Driver::start(const gpu::Step& step, cl_kernel kernel, bool is_timed) {
+void Driver::start(const gpu::Step& step, cl_kernel kernel) {
   const std::lock_guard lock(calls_);
   const size_t global[] = {step.blocks[0] * step.threads, step.blocks[1], step.blocks[2]},
                local[] = {step.threads, 1, 1};
-  cl_event event = nullptr;
-  check(cl().enqueue_kernel(queue_, kernel, 3, nullptr, global, local, 0, nullptr, is_timed ? &event : nullptr),
-        step.name.c_str());
-  gpu::EventRef run = event ? std::make_shared<ClEvent>(event) : nullptr;
+  check(cl().enqueue_kernel(queue_, kernel, 3, nullptr, global, local, 0, nullptr, event_of_run()), step.name.c_str());
   // A driver whose device is the host compiles a kernel when it first runs. What its compiler leaves for the end of the
   // process must be there before our own wait is registered, which then comes first.
   if (on_.is_cpu && !static_cast<const Built&>(*step.built).has_run.exchange(true)) {
     check(cl().finish(queue_), "a kernel's first run");
     gpu::wait_first_at_exit();
   }
-  return run;
 }
 
 void Driver::copy(const Place& from, const Place& to, size_t bytes) {
   const std::lock_guard lock(calls_);
-  check(cl().enqueue_copy(queue_, memory_of(from), memory_of(to), from.offset, to.offset, bytes, 0, nullptr, nullptr),
+  check(cl().enqueue_copy(queue_, memory_of(from), memory_of(to), from.offset, to.offset, bytes, 0, nullptr,
+                          event_of_run()),
         "a copy");
 }
 
 void Driver::upload(const std::byte* from, const Place& to, size_t bytes) {
   const std::lock_guard lock(calls_);
-  check(cl().enqueue_write(queue_, memory_of(to), CL_FALSE, to.offset, bytes, from, 0, nullptr, nullptr), "an upload");
+  check(cl().enqueue_write(queue_, memory_of(to), CL_FALSE, to.offset, bytes, from, 0, nullptr, event_of_run()),
+        "an upload");
 }
 
 void Driver::download(const Place& from, std::byte* to, size_t bytes) {
   const std::lock_guard lock(calls_);
-  check(cl().enqueue_read(queue_, memory_of(from), CL_FALSE, from.offset, bytes, to, 0, nullptr, nullptr),
+  check(cl().enqueue_read(queue_, memory_of(from), CL_FALSE, from.offset, bytes, to, 0, nullptr, event_of_run()),
         "a download");
 }
 
 void Driver::fill(const Place& to, std::byte value, size_t bytes) {
   const std::lock_guard lock(calls_);
-  check(cl().enqueue_fill(queue_, memory_of(to), &value, 1, to.offset, bytes, 0, nullptr, nullptr), "a fill");
+  check(cl().enqueue_fill(queue_, memory_of(to), &value, 1, to.offset, bytes, 0, nullptr, event_of_run()), "a fill");
 }
 
 // ---- time ----
@@ -164,11 +162,68 @@ void Driver::wait(const gpu::Event& event) {
   check(cl().wait_for_events(1, &waited), "a wait");
 }
 
-uint64_t Driver::nanoseconds_of(const gpu::Event& run) {
-  cl_ulong begin = 0, end = 0;
-  cl().get_profiling_info(event_of(run), CL_PROFILING_COMMAND_START, sizeof begin, &begin, nullptr);
-  cl().get_profiling_info(event_of(run), CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr);
-  return end - begin;
+// The events of the commands that are timed together.
+struct Driver::Run : gpu::Event {
+  std::vector<cl_event> events;  // null where a command was refused
+  Run() = default;
+  Run(const Run&) = delete;
+  ~Run() override {
+    if (gpu::process_is_ending()) return;
+    for (cl_event event : events) {
+      if (event) cl().release_event(event);
+    }
+  }
+};
+
+cl_event* Driver::event_of_run() { return run_ ? &run_->events.emplace_back(nullptr) : nullptr; }
+
+// A queue that keeps times may be slower: it is made when somebody first asks for one.
+bool Driver::keep_times() {
+  if (keeps_times_) return true;
+  const std::lock_guard lock(calls_);
+  const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+  cl_int code = CL_SUCCESS;
+  cl_command_queue made = cl().create_queue(context_, on_.device, properties, &code);
+  if (code != CL_SUCCESS) return false;
+  check(cl().finish(queue_), "a wait");
+  cl().release_queue(std::exchange(queue_, made));
+  keeps_times_ = true;
+  return true;
+}
+
+uint64_t Driver::device_now() {
+  const std::lock_guard lock(calls_);
+  cl_event event = nullptr;
+  check(cl().enqueue_marker(queue_, 0, nullptr, &event), "a marker");
+  const ClEvent marker(event);
+  check(cl().finish(queue_), "a wait");
+  cl_ulong end = 0;
+  cl().get_profiling_info(event, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr);
+  return end;
+}
+
+gpu::EventRef Driver::begin_run() {
+  if (!keep_times()) return nullptr;
+  clock_.align([this] { return device_now(); });
+  run_ = std::make_shared<Run>();
+  return run_;
+}
+
+void Driver::end_run(const gpu::Event&) { run_ = nullptr; }
+
+gpu::Times Driver::times_of(const gpu::Event& run) {
+  cl_ulong first = ~cl_ulong{0}, last = 0;
+  for (cl_event event : static_cast<const Run&>(run).events) {
+    cl_ulong begin = 0, end = 0;
+    if (!event ||
+        cl().get_profiling_info(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, nullptr) != CL_SUCCESS ||
+        cl().get_profiling_info(event, CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr) != CL_SUCCESS)
+      continue;
+    first = std::min(first, begin);
+    last = std::max(last, end);
+  }
+  if (last == 0) return {};
+  return {clock_.on_host(first), clock_.on_host(last)};
 }
 
 bool Driver::finish() { return cl().finish(queue_) == CL_SUCCESS; }

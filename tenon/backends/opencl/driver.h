@@ -3,10 +3,11 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <memory>
+#include <mutex>
 #include <string>
 
+#include "tenon/backends/gpu/device_clock.h"
 #include "tenon/backends/gpu/driver.h"
 #include "tenon/backends/opencl/inventory.h"
 
@@ -23,26 +24,35 @@ class Driver : public gpu::Driver {
   void release(uint64_t handle) override;
   std::string memory_in_words() const override;
   std::shared_ptr<std::byte> pin(size_t bytes) override;
-  gpu::EventRef launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words,
-                       bool is_timed) override;
+  void launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words) override;
   void copy(const gpu::Place& from, const gpu::Place& to, size_t bytes) override;
   void upload(const std::byte* from, const gpu::Place& to, size_t bytes) override;
   void download(const gpu::Place& from, std::byte* to, size_t bytes) override;
   void fill(const gpu::Place& to, std::byte value, size_t bytes) override;
   gpu::EventRef mark() override;
   void wait(const gpu::Event& event) override;
-  uint64_t nanoseconds_of(const gpu::Event& run) override;
+  gpu::EventRef begin_run() override;
+  void end_run(const gpu::Event& run) override;
+  gpu::Times times_of(const gpu::Event& run) override;
   bool finish() override;
 
   /// Starts a kernel that has its arguments.
-  gpu::EventRef start(const gpu::Step& step, cl_kernel kernel, bool is_timed);
+  void start(const gpu::Step& step, cl_kernel kernel);
 
  private:
+  struct Run;
+
+  bool keep_times();
+  uint64_t device_now();
+  cl_event* event_of_run();
   void check(cl_int code, const char* what);
 
   const Found& on_;
   cl_context context_ = nullptr;
   cl_command_queue queue_ = nullptr;
+  bool keeps_times_ = false;  // the queue
+  std::shared_ptr<Run> run_;  // that is timed now
+  gpu::DeviceClock clock_;
   std::mutex calls_;  // NVIDIA's driver ended processes whose threads made memory and moved it at the same time
   std::atomic<bool> has_refused_{false};  // some command, for want of resources
 };

@@ -2,6 +2,8 @@
 
 #include "tenon/backends/opencl/opencl_device.h"
 
+#include <algorithm>
+
 #include "tenon/backends/gpu/at_exit.h"
 #include "tenon/backends/gpu/gpu_device.h"
 #include "tenon/backends/gpu/kind.h"
@@ -23,7 +25,7 @@ class OpenClDevice : public gpu::GpuDevice {
         driver_(on),
         toolchain_(on, driver_.context()),
         compiler_(toolchain_, limits),
-        queue_("opencl", driver_, compiler_, limits) {}
+        queue_(name, driver_, compiler_, limits) {}
 
   std::string describe() const override { return opencl::describe(on_); }
   // A CPU promises what the system promises.
@@ -48,8 +50,9 @@ class OpenClDevice : public gpu::GpuDevice {
 struct Prepared {
   const gpu::Step* step = nullptr;
   cl_kernel kernel = nullptr;
-  const gpu::Program* program = nullptr;
-  Command other;  // without a step
+  size_t steps = 0;   // of a launch, at its first one: so many belong together
+  device::Span span;  // of the launch, without its times
+  Command other;      // without a step
 };
 
 class OpenClRecording : public device::Recording {
@@ -59,7 +62,7 @@ class OpenClRecording : public device::Recording {
       if (const auto* launch = std::get_if<device::Launch>(&command))
         prepare(*launch);
       else
-        prepared_.push_back({nullptr, nullptr, nullptr, command});
+        prepared_.push_back({nullptr, nullptr, 0, {}, command});
     }
   }
   OpenClRecording(const OpenClRecording&) = delete;
@@ -77,23 +80,32 @@ class OpenClRecording : public device::Recording {
   void prepare(const device::Launch& launch) {
     const auto& program = static_cast<const gpu::Program&>(*launch.program);
     programs_.push_back(launch.program);
+    const size_t first = prepared_.size();
     for (const gpu::Step& step : program.steps) {
       if (step.is_idle(launch)) continue;
       cl_int code = CL_SUCCESS;
       cl_kernel kernel = cl().create_kernel(static_cast<const Built&>(*step.built).program, step.name.c_str(), &code);
       require(code, "a kernel cannot be made again");
-      prepared_.push_back({&step, kernel, &program, {}});
+      prepared_.push_back({&step, kernel, 0, {}, {}});
       set_arguments(kernel, step, launch, device_.queue().fault_words());
     }
+    if (prepared_.size() == first) return;
+    prepared_[first].steps = prepared_.size() - first;
+    prepared_[first].span = device::span_of(device_.queue().device(), launch);
   }
   void start() {
-    for (const Prepared& one : prepared_) {
-      if (!one.step) {
-        device_.queue().run({&one.other, 1});
-        continue;
-      }
-      const std::string& what = one.program->what;
-      device_.queue().note_start(*one.step, what, device_.driver().start(*one.step, one.kernel, !what.empty()));
+    for (size_t i = 0; i < prepared_.size(); i += std::max<size_t>(prepared_[i].steps, 1)) {
+      if (!prepared_[i].step)
+        device_.queue().run({&prepared_[i].other, 1});
+      else
+        device_.queue().timed([&] { start_launch(i); }, [&] { return prepared_[i].span; });
+    }
+  }
+  void start_launch(size_t first) {
+    for (size_t i = first; i < first + prepared_[first].steps; ++i) {
+      const Prepared& one = prepared_[i];
+      device_.driver().start(*one.step, one.kernel);
+      if (one.step->may_fault) device_.queue().note_may_fault();
     }
   }
 

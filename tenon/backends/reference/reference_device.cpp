@@ -6,6 +6,7 @@
 
 #include "tenon/backends/reference/ops.h"
 #include "tenon/base/error.h"
+#include "tenon/device/about.h"
 #include "tenon/device/host_memory.h"
 
 namespace tenon::backends::reference {
@@ -23,7 +24,9 @@ struct CallProgram : device::Program {
 class CallCompiler : public device::Compiler {
  public:
   device::ProgramRef compile(const device::Kernel& kernel) override {
-    return std::make_shared<CallProgram>(std::get<ir::Call>(kernel));
+    auto made = std::make_shared<CallProgram>(std::get<ir::Call>(kernel));
+    made->about = device::about(kernel);
+    return made;
   }
 };
 
@@ -83,7 +86,8 @@ class ReferenceDevice : public device::Device {
   }
 
   void enqueue(std::span<const device::Command> commands) override {
-    for (const device::Command& command : commands) std::visit([&](const auto& c) { run(c); }, command);
+    for (const device::Command& command : commands)
+      std::visit([&](const auto& c) { device::timed("reference", c, [&] { run(c); }); }, command);
   }
   device::Ticket submit(bool) override { return {++submitted_}; }
   bool is_done(device::Ticket) override { return true; }

@@ -238,7 +238,7 @@ class RemoteDevice : public device::Device {
     return {memory_.at(arg.buffer.handle), arg.offset, arg.bytes};
   }
   Command inside(const device::Launch& c) {
-    device::Launch launch{c.program, {}, c.inputs, c.writes_state, c.numbers};
+    device::Launch launch{c.program, {}, c.inputs, c.writes_state, c.numbers, c.label};
     for (const Arg& arg : c.args) launch.args.push_back(inside(arg));
     return launch;
   }

@@ -9,6 +9,7 @@
 
 #include "tenon/backends/simulated/interpreter.h"
 #include "tenon/base/error.h"
+#include "tenon/device/about.h"
 #include "tenon/device/host_memory.h"
 #include "tenon/kernels/kernels.h"
 
@@ -54,6 +55,7 @@ class GpuCompiler : public device::Compiler {
 
   device::ProgramRef compile(const device::Kernel& kernel) override {
     auto made = std::make_shared<Simulated>();
+    made->about = device::about(kernel);
     made->module = kernels::lower(kernel, limits_);
     for (const codegen::Dispatch& dispatch : made->module.dispatches) require_limits(dispatch.kernel);
     return made;
@@ -146,7 +148,8 @@ class SimulatedDevice : public device::Device {
   std::optional<size_t> memory_in_all() const override { return device::host_memory_in_all(); }
 
   void enqueue(std::span<const device::Command> commands) override {
-    for (const device::Command& command : commands) std::visit([&](const auto& c) { run(c); }, command);
+    for (const device::Command& command : commands)
+      std::visit([&](const auto& c) { device::timed("simulated", c, [&] { run(c); }); }, command);
   }
   device::Ticket submit(bool) override { return {++submitted_}; }
   bool is_done(device::Ticket) override { return true; }

@@ -177,6 +177,7 @@ const Driver::Layout& Driver::layout_of(size_t buffers) const {
 Driver::~Driver() {
   if (gpu::process_is_ending()) return;
   vkDeviceWaitIdle(device_);
+  stamps_.reset();
   patterns_.reset();
   for (const auto& [value, what] : later_) what();
   for (const Block& block : free_for_host_) vulkan::destroy(device_, block);
@@ -414,23 +415,7 @@ void Driver::dispatch(VkCommandBuffer to, const std::array<uint64_t, 3>& blocks)
   }
 }
 
-/// Two timestamps around a kernel.
-struct Driver::Run : gpu::Event {
-  VkDevice device;
-  VkQueryPool pool = VK_NULL_HANDLE;
-  explicit Run(VkDevice of) : device(of) {
-    VkQueryPoolCreateInfo create{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
-    create.queryType = VK_QUERY_TYPE_TIMESTAMP;
-    create.queryCount = 2;
-    require(vkCreateQueryPool(device, &create, nullptr, &pool), "no more timestamps");
-  }
-  Run(const Run&) = delete;
-  ~Run() override {
-    if (!gpu::process_is_ending()) vkDestroyQueryPool(device, pool, nullptr);
-  }
-};
-
-gpu::EventRef Driver::launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words, bool is_timed) {
+void Driver::launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words) {
   base::SmallVector<Range, 20> reads, writes;
   for (const codegen::Dispatch::Binding& buffer : step.buffers) {
     const device::Arg& arg = launch.args[buffer.arg];
@@ -438,27 +423,91 @@ gpu::EventRef Driver::launch(const gpu::Step& step, const device::Launch& launch
   }
   // Every kernel can read the fault words, whether it does or not.
   (step.may_fault ? writes : reads).push_back(range_of({fault_words, 0}, 1));
-  if (is_timed && !capturing_) hazards_.forget();  // alone
   VkCommandBuffer to = after({reads.data(), reads.size()}, {writes.data(), writes.size()});
-  std::shared_ptr<Run> run = is_timed && !capturing_ ? std::make_shared<Run>(device_) : nullptr;
-  if (run) {
-    vkCmdResetQueryPool(to, run->pool, 0, 2);
-    vkCmdWriteTimestamp(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, run->pool, 0);
-  }
   bind(to, step, launch, fault_words);
   dispatch(to, step.blocks);
-  if (run) {
-    vkCmdWriteTimestamp(to, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, run->pool, 1);
-    hazards_.forget();
+}
+
+// ---- timestamps ----
+
+/// Timestamps that are let go of together.
+struct Driver::Stamps {
+  static constexpr uint32_t kCount = 512;
+  VkDevice device;
+  VkQueryPool pool = VK_NULL_HANDLE;
+  uint32_t taken = 0;
+  explicit Stamps(VkDevice of) : device(of) {
+    VkQueryPoolCreateInfo create{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+    create.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    create.queryCount = kCount;
+    require(vkCreateQueryPool(device, &create, nullptr, &pool), "no more timestamps");
   }
+  Stamps(const Stamps&) = delete;
+  ~Stamps() {
+    if (!gpu::process_is_ending()) vkDestroyQueryPool(device, pool, nullptr);
+  }
+};
+
+/// Two of them.
+struct Driver::Run : gpu::Event {
+  std::shared_ptr<Stamps> stamps;
+  uint32_t first;
+  Run(std::shared_ptr<Stamps> of, uint32_t from) : stamps(std::move(of)), first(from) {}
+};
+
+std::shared_ptr<Driver::Run> Driver::new_run() {
+  if (!stamps_ || stamps_->taken == Stamps::kCount) stamps_ = std::make_shared<Stamps>(device_);
+  auto made = std::make_shared<Run>(stamps_, stamps_->taken);
+  stamps_->taken += 2;
+  vkCmdResetQueryPool(commands(), stamps_->pool, made->first, 2);
+  return made;
+}
+
+// When everything before it is done.
+void Driver::stamp(const Run& run, uint32_t which) {
+  vkCmdWriteTimestamp(commands(), VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, run.stamps->pool, run.first + which);
+}
+
+uint64_t Driver::nanoseconds_at(uint64_t ticks) const {
+  const double period = on_.properties.limits.timestampPeriod;
+  return period == 1 ? ticks : static_cast<uint64_t>(static_cast<double>(ticks) * period);
+}
+
+uint64_t Driver::device_now() {
+  const std::shared_ptr<Run> run = new_run();
+  stamp(*run, 0);
+  const gpu::EventRef all = mark();
+  begin(*all);
+  wait(*all);
+  uint64_t ticks = 0;
+  vkGetQueryPoolResults(device_, run->stamps->pool, run->first, 1, sizeof ticks, &ticks, sizeof ticks,
+                        VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+  return nanoseconds_at(ticks);
+}
+
+// What is timed runs alone. A captured command has no time: it runs whenever its list does.
+gpu::EventRef Driver::begin_run() {
+  if (capturing_ || on_.properties.limits.timestampPeriod == 0) return nullptr;
+  clock_.align([this] { return device_now(); });
+  std::shared_ptr<Run> run = new_run();
+  barrier(commands());
+  stamp(*run, 0);
+  hazards_.forget();
   return run;
 }
 
-uint64_t Driver::nanoseconds_of(const gpu::Event& run) {
+void Driver::end_run(const gpu::Event& run) {
+  stamp(static_cast<const Run&>(run), 1);
+  hazards_.forget();
+}
+
+gpu::Times Driver::times_of(const gpu::Event& event) {
+  const auto& run = static_cast<const Run&>(event);
   uint64_t ticks[2] = {0, 0};
-  vkGetQueryPoolResults(device_, static_cast<const Run&>(run).pool, 0, 2, sizeof ticks, ticks, sizeof *ticks,
-                        VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
-  return static_cast<uint64_t>(static_cast<double>(ticks[1] - ticks[0]) * on_.properties.limits.timestampPeriod);
+  const VkResult code = vkGetQueryPoolResults(device_, run.stamps->pool, run.first, 2, sizeof ticks, ticks,
+                                              sizeof *ticks, VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+  if (code != VK_SUCCESS) return {};
+  return {clock_.on_host(nanoseconds_at(ticks[0])), clock_.on_host(nanoseconds_at(ticks[1]))};
 }
 
 // ---- transfers ----

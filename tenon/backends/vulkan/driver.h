@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "tenon/backends/gpu/device_clock.h"
 #include "tenon/backends/gpu/driver.h"
 #include "tenon/backends/gpu/hazards.h"
 #include "tenon/backends/vulkan/memory.h"
@@ -57,8 +58,7 @@ class Driver : public gpu::Driver {
   std::string memory_in_words() const override;
   std::shared_ptr<std::byte> pin(size_t bytes) override;
   void release_temporary(uint64_t handle) override;
-  gpu::EventRef launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words,
-                       bool is_timed) override;
+  void launch(const gpu::Step& step, const device::Launch& launch, uint64_t fault_words) override;
   void copy(const gpu::Place& from, const gpu::Place& to, size_t bytes) override;
   void upload(const std::byte* from, const gpu::Place& to, size_t bytes) override;
   bool upload_small(std::span<const gpu::SmallUpload> uploads) override;
@@ -68,7 +68,9 @@ class Driver : public gpu::Driver {
   bool holds_back() const override { return true; }
   void begin(const gpu::Event& event) override;
   void wait(const gpu::Event& event) override;
-  uint64_t nanoseconds_of(const gpu::Event& run) override;
+  gpu::EventRef begin_run() override;
+  void end_run(const gpu::Event& run) override;
+  gpu::Times times_of(const gpu::Event& run) override;
   bool finish() override;
 
   // With the lock held.
@@ -99,6 +101,7 @@ class Driver : public gpu::Driver {
     size_t bytes;
   };
   struct Moment;
+  struct Stamps;
   struct Run;
 
   void make_device();
@@ -114,6 +117,10 @@ class Driver : public gpu::Driver {
   std::optional<std::pair<VkBuffer, size_t>> pinned_at(const std::byte* host);
   Block take_for_host(size_t bytes);
   void write_edge(const gpu::Place& to, std::byte value, size_t bytes);
+  std::shared_ptr<Run> new_run();
+  void stamp(const Run& run, uint32_t which);
+  uint64_t nanoseconds_at(uint64_t ticks) const;
+  uint64_t device_now();
   void submit();
   void wait_for(uint64_t value);
   void later(std::function<void()> what);
@@ -134,6 +141,8 @@ class Driver : public gpu::Driver {
   std::vector<Batch> free_batches_;
   gpu::Hazards hazards_;
   Captured* capturing_ = nullptr;
+  std::shared_ptr<Stamps> stamps_;  // those that are not all taken
+  gpu::DeviceClock clock_;
   std::shared_ptr<std::byte> patterns_;  // every byte, a few times each
 
   std::atomic<uint64_t> submitted_{0}, needed_{0};  // values of the semaphore: of the last batch, and of the open one

@@ -1,7 +1,7 @@
 // A device with its queue and its compiler, and recordings that are written into a command buffer once.
 //
-// A profile wants the time of each kernel, and uploads and downloads look at memory of the host: there a recording is
-// written anew each time.
+// Uploads and downloads look at memory of the host: with them a recording is written anew each time, and so it is while
+// a profile wants the time of each kernel.
 
 #include "tenon/backends/vulkan/vulkan_device.h"
 
@@ -12,7 +12,7 @@
 #include "tenon/backends/vulkan/driver.h"
 #include "tenon/backends/vulkan/toolchain.h"
 #include "tenon/device/host_memory.h"
-#include "tenon/device/profile.h"
+#include "tenon/device/timeline.h"
 
 namespace tenon::backends::vulkan {
 namespace {
@@ -27,7 +27,7 @@ class VulkanDevice : public gpu::GpuDevice {
         driver_(on, limits),
         toolchain_(on, limits, driver_),
         compiler_(toolchain_, limits),
-        queue_("vulkan", driver_, compiler_, limits) {}
+        queue_(name, driver_, compiler_, limits) {}
 
   std::string describe() const override { return vulkan::describe(on_); }
   // A CPU promises what the system promises.
@@ -55,7 +55,7 @@ class VulkanRecording : public device::Recording {
       : device_(device),
         commands_(commands.begin(), commands.end()),
         may_fault_(gpu::any_may_fault(commands)),
-        is_captured_(!commands.empty() && gpu::can_be_captured(commands) && !device::profiles()) {}
+        is_captured_(!commands.empty() && gpu::can_be_captured(commands)) {}
   VulkanRecording(const VulkanRecording&) = delete;
   ~VulkanRecording() override {
     if (captured_ && !gpu::process_is_ending()) device_.driver().destroy(std::move(captured_));
@@ -66,7 +66,7 @@ class VulkanRecording : public device::Recording {
 
  private:
   void start() {
-    if (!is_captured_) return device_.queue().run(commands_);
+    if (!is_captured_ || device::wanted()) return device_.queue().run(commands_);
     if (!captured_) captured_ = device_.driver().capture([this] { device_.queue().run(commands_); });
     device_.driver().launch(*captured_);
     if (may_fault_) device_.queue().note_may_fault();
