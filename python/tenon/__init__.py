@@ -17,7 +17,7 @@ from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should 
     Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
 from . import autograd, backends, data, distributions, fft, linalg, models, nn, optim, rl, text, training
 from . import amp, cuda, pickles, random, utils
-from . import accelerator, compiler, func, jit, special, testing
+from . import accelerator, compiler, func, jit, sparse, special, testing
 from .cuda import amp as _amp_of_cuda  # noqa: F401 - behind optim, which it needs
 from .captured import Captured
 from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled
@@ -28,6 +28,7 @@ from .conversion import (
 from .limits import finfo, iinfo
 from .linalg import matrix_exp  # noqa: F401
 from .printing import set_printoptions
+from .sparse import sparse_coo_tensor, sparse_csr_tensor, spmm  # noqa: F401
 from .random import get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .switches import (
     are_deterministic_algorithms_enabled, get_default_dtype, get_float32_matmul_precision, set_default_dtype,

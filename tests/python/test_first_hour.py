@@ -96,6 +96,25 @@ class Tensors(unittest.TestCase):
         self.assertFalse(w.detach_().requires_grad)
 
 
+class Sparse(unittest.TestCase):
+    def test_products_with_sparse_matrices_take_dense_ones(self):
+        a, b = tenon.tensor([[1.0, 2.0], [0.0, 3.0]], requires_grad=True), tenon.tensor([[1.0], [10.0]])
+        for product in (tenon.spmm, tenon.sparse.mm):
+            self.assertEqual(product(a, b).tolist(), [[21], [30]])
+        self.assertEqual(tenon.sparse.addmm(b, a, b, beta=2, alpha=3).tolist(), [[65], [110]])
+        tenon.spmm(a, b).sum().backward()
+        self.assertEqual(a.grad.tolist(), [[1, 10], [1, 10]])
+
+    def test_sparse_tensors_are_refused_by_name(self):
+        for make in (tenon.sparse_coo_tensor, tenon.sparse_csr_tensor, tenon.sparse.FloatTensor):
+            with self.assertRaisesRegex(tenon.Error, f"{make.__name__}. tensors are dense here; make zeros"):
+                make(tenon.tensor([[0], [1]]), tenon.ones(1), (2, 2))
+        with self.assertRaisesRegex(TypeError, "sparse.mm.. takes tensors of Tenon's, which are dense"):
+            tenon.spmm(object(), tenon.ones(2, 2))
+        with self.assertRaisesRegex(tenon.Error, "reduce='amax'"):
+            tenon.sparse.mm(tenon.ones(2, 2), tenon.ones(2, 2), "amax")
+
+
 class Packages(unittest.TestCase):
     def test_places_of_pytorch(self):
         loaders = importlib.import_module("tenon.utils.data.dataloader")
