@@ -5,6 +5,7 @@ floating-point samples; captured functions, called four times, against the same 
 refused.
 """
 
+import inspect
 import random
 import warnings
 
@@ -12,8 +13,8 @@ import tenon
 import torch
 
 import translate
-from compare import difference
-from known_differences import DRAWN, NAMES_EQUALS
+from compare import difference, most_serious
+from known_differences import DRAWN, NAMES_EQUALS, PARTS_OF_DRIVERS, WITHOUT_SIGNS
 
 _CALLS_OF_CAPTURED = 4
 
@@ -25,8 +26,9 @@ class Report:
         self._write = write
         self._now = {}
 
-    def note(self, kind, text=""):
-        self._write({"kind": kind} if kind == "passed" else {**self._now, "kind": kind, "text": text[:300]})
+    def note(self, kind, text="", off=float("inf")):
+        """off: by how many tolerances of the largest element."""
+        self._write({"kind": kind} if kind == "passed" else {**self._now, "kind": kind, "text": text[:300], "off": off})
 
     def now(self, number, dtype, where, given):
         self._now = {"dtype": dtype, "where": where, "given": described(given)}
@@ -52,6 +54,8 @@ def _seeded():
 
 def _in_double(value):
     if isinstance(value, torch.Tensor):
+        if value.is_complex():
+            return value.detach().to(torch.complex128).requires_grad_(value.requires_grad)
         return value.detach().double().requires_grad_(value.requires_grad) if value.is_floating_point() else value
     if isinstance(value, torch.dtype):
         return torch.float64 if value.is_floating_point else value
@@ -63,9 +67,9 @@ def _in_double(value):
 
 
 def _tensors(value):
-    """All floating-point tensors of a result, or of arguments, in order."""
+    """All floating-point and complex tensors of a result, or of arguments, in order."""
     if isinstance(value, (torch.Tensor, tenon.Tensor)):
-        return [value] if value.is_floating_point() else []
+        return [value] if value.is_floating_point() or value.dtype in translate.DTYPES_OF_PAIRS else []
     if isinstance(value, (tuple, list)):
         return [one for part in value for one in _tensors(part)]
     if isinstance(value, dict):
@@ -76,15 +80,22 @@ def _tensors(value):
 class Sample:
     """One sample: its arguments, PyTorch's results and gradients."""
 
-    def __init__(self, sample, form, function):
-        self.form, self.function = form, function
+    def __init__(self, sample, form, function, processed=None):
+        """processed: makes of results what is compared; None where nothing."""
+        self.form, self.function, self.processed = form, function, processed
         self.arguments = (sample.input, *sample.args)
         self.named = sample.kwargs
+
+    def translated(self):
+        """The arguments as Tenon's."""
+        given, made = (self.arguments, self.named), {}
+        return tuple(translate.to_tenon(one, made) for one in (translate.pairs(given) if self.processed is translate.pairs else given))
 
     def called(self, function, arguments, named):
         if self.form == "in place":
             arguments = (arguments[0].clone(), *arguments[1:])
-        return function(*arguments, **named)
+        results = function(*arguments, **named)
+        return self.processed(results) if self.processed else results
 
     def theirs(self):
         return self.called(self.function, self.arguments, self.named)
@@ -120,7 +131,7 @@ def _gradients(results, arguments, named, library):
     for one in leaves:
         one.grad = None
     library.autograd.backward(outputs, weights)
-    return [one.grad for one in leaves]
+    return [translate.pairs(one.grad) for one in leaves]
 
 
 def _refused(error):
@@ -148,8 +159,8 @@ def _compare_gradients(report, sample, mine, arguments, named, is_drawn):
         return report.note("crash", _refused(error))
     except Exception as error:
         return report.note("gradient refused", _refused(error))
-    exact = None
-    for i, (one, other) in enumerate(zip(ours, theirs)):
+    exact, found = None, []
+    for i, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         if one is None or other is None:
             there = other if one is None else one
             if there is not None and there.abs().sum() != 0:
@@ -159,18 +170,19 @@ def _compare_gradients(report, sample, mine, arguments, named, is_drawn):
             continue
         if exact is None:
             exact = sample.exact_gradients() or [None] * len(theirs)
-        found = difference(one, other, lambda i=i: exact[i])
-        if found:
-            return report.note("rounding" if found[0] == "rounding" else "wrong gradient", f"{found[0]}: {found[1]}")
-    report.note("passed")
+        found.append(difference(one, other, lambda i=i: exact[i]))
+    worst = most_serious(found)
+    if worst:
+        report.note("rounding" if worst.kind == "rounding" else "wrong gradient", f"{worst.kind}: {worst.text}", worst.off)
+    else:
+        report.note("passed")
 
 
 def _compare_captured(report, function, sample, plain):
     """A captured function gives the bits of the function, in every of its calls."""
-    captured = tenon.compile(lambda arguments, named: function(*arguments, **named))
+    captured = tenon.compile(lambda arguments, named: sample.called(function, arguments, named))
     for _ in range(_CALLS_OF_CAPTURED):
-        made = {}
-        arguments, named = (translate.to_tenon(one, made) for one in (sample.arguments, sample.named))
+        arguments, named = sample.translated()
         try:
             with tenon.no_grad():
                 result = captured(arguments, named)
@@ -178,9 +190,11 @@ def _compare_captured(report, function, sample, plain):
             return report.note("crash", _refused(error))
         except Exception:
             return  # values that decide shapes, say; docs/capture.md lists what is refused
+        if len(_all_tensors(result)) != len(_all_tensors(plain)):
+            return report.note("captured differs")
         for one, other in zip(_all_tensors(result), _all_tensors(plain)):
             a, b = translate.to_torch(one), translate.to_torch(other)
-            if a.dtype != b.dtype or not torch.equal(a.nan_to_num(), b.nan_to_num()):
+            if a.dtype != b.dtype or not _are_equal(a, b):
                 return report.note("captured differs")
     report.note("passed")
 
@@ -191,8 +205,13 @@ def _all_tensors(value):
     return [one for part in value for one in _all_tensors(part)] if isinstance(value, (tuple, list)) else []
 
 
+def _are_equal(a, b):
+    """Element by element, with NaN where the other has it."""
+    return a.shape == b.shape and bool(((a == b) | (a.isnan() & b.isnan())).all())
+
+
 def _names_equals(op, sample, mine, theirs):
-    """Whether the values are PyTorch's and the places hold the same elements as PyTorch's places."""
+    """Whether the values are PyTorch's and the places, no two alike, hold the same elements as PyTorch's places."""
     if not isinstance(theirs, torch.Tensor):
         if difference(mine[0], theirs[0]):
             return False
@@ -207,13 +226,25 @@ def _names_equals(op, sample, mine, theirs):
         return torch.equal(made, theirs)
     if made.ndim < x.ndim:
         made, theirs = made.unsqueeze(dim), theirs.unsqueeze(dim)
-    found, wanted = torch.take_along_dim(x, made, dim), torch.take_along_dim(x, theirs, dim)
-    return torch.equal(found.nan_to_num(), wanted.nan_to_num())
+    places = made.sort(dim).values
+    if made.shape[dim] > 1 and (places.diff(dim=dim) == 0).any():
+        return False
+    return _are_equal(torch.take_along_dim(x, made, dim), torch.take_along_dim(x, theirs, dim))
 
 
 def _draws(op, named):
     """Whether values are random numbers."""
-    return op.name in DRAWN or named.get("dropout_p", 0) > 0
+    if op.name in DRAWN:
+        return named.get("training", _trains(op)) and named.get("p", 0.5) not in (0, 1)
+    return named.get("dropout_p", 0) > 0
+
+
+def _trains(op):
+    """What `training` is by default; True where there is no such argument."""
+    try:
+        return inspect.signature(op.op).parameters["training"].default
+    except (KeyError, ValueError):
+        return True
 
 
 def _run_sample(report, op, sample, function, dtype, with_gradient):
@@ -221,9 +252,8 @@ def _run_sample(report, op, sample, function, dtype, with_gradient):
         theirs = sample.theirs()
     except Exception:
         return  # what PyTorch refuses is asked for among the error inputs
-    made = {}
     try:
-        arguments, named = (translate.to_tenon(one, made) for one in (sample.arguments, sample.named))
+        arguments, named = sample.translated()
     except translate.NotTranslated:
         return
     try:
@@ -236,12 +266,26 @@ def _run_sample(report, op, sample, function, dtype, with_gradient):
     except Exception as error:
         return report.note("refused", _refused(error))
     if found:
-        return report.note(found[0], found[1])
-    report.note("passed")
+        report.note(found.kind, found.text, found.off)
+        if found.kind in ("wrong shape", "wrong dtype"):
+            return
+    else:
+        report.note("passed")
     if with_gradient:
         _compare_gradients(report, sample, mine, arguments, named, _draws(op, sample.named))
     elif sample.form == "function" and dtype in (torch.float32, torch.int64) and not _draws(op, sample.named):
         _compare_captured(report, function, sample, mine)
+
+
+def _processing(op, sample):
+    """A function that makes of results what both libraries must have alike, or None."""
+    if op.name.startswith("fft."):
+        return translate.pairs
+    if op.name in WITHOUT_SIGNS:
+        return sample.output_process_fn_grad
+    if op.name == "linalg.lstsq":
+        return lambda results: [results[i] for i in PARTS_OF_DRIVERS[sample.kwargs["driver"]] if i < len(results)]
+    return None
 
 
 def _samples(op, dtype, requires_grad, most):
@@ -260,10 +304,11 @@ def run(op, report, start=0, most=0, only_errors=False):
     """All samples from number `start` on, of each dtype at most `most`, unless that is 0; then the error inputs."""
     number = 0
     forms = translate.forms_of(op)
-    for dtype in () if only_errors else translate.DTYPES:
+    dtypes = {**translate.DTYPES, **translate.DTYPES_OF_PAIRS} if op.name.startswith("fft.") else translate.DTYPES
+    for dtype in () if only_errors else dtypes:
         for requires_grad in (False, True):
             kinds = op.supported_backward_dtypes("cpu") if requires_grad else op.supported_dtypes("cpu")
-            if dtype not in kinds or (requires_grad and not (op.supports_autograd and dtype.is_floating_point)):
+            if dtype not in kinds or (requires_grad and not (op.supports_autograd and (dtype.is_floating_point or dtype.is_complex))):
                 continue
             for i, given in enumerate(_samples(op, dtype, requires_grad, most)):
                 for form, theirs, mine in forms:
@@ -275,7 +320,7 @@ def run(op, report, start=0, most=0, only_errors=False):
                         continue
                     where = f"{str(dtype)[6:]}, {form}, sample {i}{', gradient' if requires_grad else ''}"
                     report.now(number, str(dtype)[6:], where, ((given.input, *given.args), given.kwargs))
-                    _run_sample(report, op, Sample(given, form, theirs), mine, dtype, with_gradient)
+                    _run_sample(report, op, Sample(given, form, theirs, _processing(op, given)), mine, dtype, with_gradient)
     _run_errors(op, report, number, start)
 
 
@@ -304,9 +349,8 @@ def _run_error(report, sample, function):
         return  # this PyTorch takes it
     except Exception as theirs:
         reason = str(theirs).splitlines()[0] if str(theirs) else type(theirs).__name__
-    made = {}
     try:
-        arguments, named = (translate.to_tenon(one, made) for one in (sample.arguments, sample.named))
+        arguments, named = sample.translated()
     except translate.NotTranslated:
         return
     try:

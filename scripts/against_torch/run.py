@@ -123,7 +123,7 @@ def run_all(ops, jobs, how, findings):
                 os.close(child.pipe)
                 status = os.waitpid(child.id, 0)[1]
                 if status:
-                    findings.note(child.op, {"dtype": "", "given": "", **child.now, "kind": "crash", "text": _how(status)})
+                    findings.note(child.op, {"dtype": "", "given": "", "off": float("inf"), **child.now, "kind": "crash", "text": _how(status)})
                     if findings.counts[name_of(child.op)]["crash"] < MOST_CRASHES:
                         waiting.append((child.op, child.number))
                         continue

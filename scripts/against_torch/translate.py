@@ -11,11 +11,25 @@ DTYPES = {torch.float32: tenon.float32, torch.float64: tenon.float64, torch.floa
           torch.bool: tenon.bool}
 
 
+# Complex numbers are pairs of these in tenon.fft, in a last dim of 2.
+DTYPES_OF_PAIRS = {torch.complex64: tenon.float32, torch.complex128: tenon.float64}
+
 MOST_DIMS = 64  # of a tensor that is shared by DLPack
 
 
 class NotTranslated(Exception):
     """A sample holds something that Tenon does not have at all: a complex number, an int16, a sparse matrix."""
+
+
+def pairs(value):
+    """A value with every complex tensor replaced by one of pairs."""
+    if isinstance(value, torch.Tensor):
+        return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
+    if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
+        return type(value)(map(pairs, value))
+    if isinstance(value, dict):
+        return {name: pairs(one) for name, one in value.items()}
+    return value
 
 
 def to_tenon(value, made):
