@@ -106,11 +106,15 @@ class Writer:
     def view_of(self, x):
         shape, r = self.shape(x), self.random
         if not shape:
-            return r.choice([f"{x}.unsqueeze(0)", f"{x}.view(1)", f"{x}.expand(2)", f"{x}.view(())"])
+            return r.choice([f"{x}.unsqueeze(0)", f"{x}.view(1)", f"{x}.expand(2)", f"{x}.view(())", f"{x}[...]", f"{x}[()]", f"{x}.t()",
+                             f"{x}[None]", f"{x}.reshape(-1)"])
         dim = r.randrange(len(shape))
         size = shape[dim]
         choices = [f"{x}.unsqueeze({dim})", f"{x}.view(-1)", f"{x}[...]", f"{x}[:]",
-                   f"{x}.transpose(0, {dim})", f"{x}.squeeze()", f"{x}.view_as({x})", f"{x}.expand_as({x})"]
+                   f"{x}.transpose(0, {dim})", f"{x}.squeeze()", f"{x}.view_as({x})", f"{x}.expand_as({x})",
+                   f"{x}.movedim({dim}, 0)", f"{x}.swapaxes(-1, {dim})", f"{x}[None]"]
+        if len(shape) == 1:
+            choices += [f"{x}.t()", f"{x}.flatten()", f"{x}.unflatten(0, (1, -1))"]
         if size > 0:
             start = r.randrange(size)
             stop = r.randrange(start, size) + 1
@@ -158,7 +162,10 @@ class Writer:
                    f"{x}.mul_({x})", f"{x}.fill_({round(r.uniform(-1, 1), 2)})", f"{x}.zero_()", f"{x}.sigmoid_()", f"{x}.square_()",
                    f"{x}.masked_fill_({x} > 0, {round(r.uniform(-1, 1), 2)})", f"{x}.relu_()", f"{x}.clamp_(-0.7, 0.9)", f"{x}.neg_()",
                    f"{x}[{x} > 0] = {round(r.uniform(-1, 1), 2)}", f"{x}.cos_()", f"{x}.add_({y}, alpha=0.5)"]
+        choices += [f"{x}.div_(2)", f"{x}.pow_(2)", f"{x}.exp_().clamp_(max=2)", f"{x}.masked_fill_({x} > 0, t.as_tensor({y}).sum())"]
         if y[0].isalpha():
+            choices += [f"{x}.addcmul_({y}, {y})", f"{x}.lerp_({y}, 0.25)", f"{x}.masked_scatter_({x} > 0, {y}.expand({x}.shape).clone())",
+                        f"{x}[{x} > 0] = ({y}.expand({x}.shape) * 2)[{x} > 0]"]
             choices += [f"{x}.copy_({y})"] * 4
             choices += [f"{x}[...] = {y}"] * 2
         if shape and shape[0] > 0:
@@ -169,6 +176,10 @@ class Writer:
             choices += [f"{x}[{at}] = {part}", f"{x}[{at}] *= {part}", f"{x}[{at}:] = {part}", f"{x}[{at}] += {part}",
                         f"{x}[{at}].copy_(t.as_tensor({part}))", f"{x}[[{at}]] = {part}", f"{x}[:{at + 1}].mul_({part})",
                         f"{x}.index_fill_(0, t.tensor([{at}]), 0.5)"] * 2
+            rows = f"t.as_tensor({part}, dtype=t.float64).expand({x}[:1].shape)"
+            choices += [f"{x}.index_add_(0, t.tensor([{at}]), {rows})", f"{x}.index_copy_(0, t.tensor([{at}]), {rows})",
+                        f"{x}.index_put_((t.tensor([{at}]),), t.as_tensor({part}, dtype=t.float64))", f"{x}.cumsum_({len(shape) - 1})",
+                        f"{x}.scatter_(0, t.zeros({x}[:1].shape, dtype=t.int64) + {at}, {rows})"]
         if len(shape) == 2 and shape[1] > 0:
             at = r.randrange(shape[1])
             column = self.like(shape[:1])
