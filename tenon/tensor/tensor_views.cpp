@@ -300,7 +300,7 @@ bool is_changeable(const Impl& owner) {
 // As after a write that changes nothing: views look at their owner again, past the gradients that others of them have.
 // The one that was changed in place keeps its way to the owner, as in PyTorch.
 void look_again(const Impl& owner, const Impl& changed) {
-  if (!owner->value.needs_grad() || owner->leaf) return;
+  if (!owner->value.needs_grad()) return;
   std::vector<std::pair<Impl, ir::Value>> kept;
   for (const Impl& one : {changed, owner->replacement()}) {
     if (one) kept.emplace_back(one, value_of(tensor_of(one)));

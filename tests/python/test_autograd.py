@@ -194,6 +194,11 @@ class WritesInPlace(unittest.TestCase):
             (view * 3).sum().backward()
             self.assertEqual((seen, self.w.grad.tolist()), ([], [6, 0]))
             self.w.grad = None
+        view = self.w[:1]
+        view.register_hook(lambda g: seen.append(g.tolist()))
+        self.w.detach().t_()
+        (view * 3).sum().backward()
+        self.assertEqual((seen, self.w.grad.tolist()), ([], [3, 0]))
 
     def test_a_view_of_what_was_written_under_no_grad_after_its_shape_was_changed_has_a_gradient_of_its_own(self):
         for write in (lambda y: y.add_(1), lambda y: y[:1].add_(1), lambda y: y.detach().add_(1)):
