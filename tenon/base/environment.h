@@ -21,7 +21,7 @@ inline constexpr Variable kLog{"TENON_LOG", "any of `stats`, `capture`, `bits`, 
                                "end, a hash of all that was read"};
 inline constexpr Variable kProfile{
     "TENON_PROFILE", "`1`",
-    "at the end, where the time of the `cpu`, `cuda`, `vulkan` and `opencl` devices went, kernel by kernel"};
+    "at the end, where the time of all devices and of the host went, by kernel, module and pass"};
 inline constexpr Variable kCheckNan{"TENON_CHECK_NAN", "`1`", "stops at the first op that makes a NaN"};
 inline constexpr Variable kVerifyCapture{
     "TENON_VERIFY_CAPTURE", "a number n",

@@ -11,6 +11,7 @@
 #include <set>
 #include <vector>
 
+#include "tenon/base/environment.h"
 #include "tenon/device/profile_table.h"
 
 namespace tenon::device {
@@ -118,8 +119,8 @@ void HostSpan::finish() {
 
 void profile_to_the_end() {
   static const bool wanted = [] {
-    const char* text = std::getenv("TENON_PROFILE");
-    if (!text || !*text || *text == '0') return false;
+    const auto text = base::env::value(base::env::kProfile);
+    if (!text || text->front() == '0') return false;
     static WholeProcess& process = *new WholeProcess;
     process.listen();
     std::atexit([] { process.print(); });
