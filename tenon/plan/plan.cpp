@@ -261,7 +261,8 @@ Plan make_plan(const Request& request) {
   const ir::InRealm nothing_is_evaluated_here(realm);
   const std::vector<Value> wanted = values_kept(request.outputs);
   ByNode<uint32_t> literals;
-  std::vector<Value> simple = simplified_graph(with_steps(with_compositions(request.limits, wanted)), request, realm, literals);
+  std::vector<Value> simple =
+      simplified_graph(with_steps(with_compositions(request.limits, wanted)), request, realm, literals);
   if (request.limits.channels_last) simple = with_channels_last(simple, request.takes);
   Recomputed graph{with_calls_of(request.limits, std::move(simple)), {}};
   if (!request.limits.one_op_per_kernel) {

@@ -12,6 +12,7 @@
 #include <numbers>
 
 #include "tenon/exec/eval.h"
+#include "tenon/ir/composition.h"
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/composed.h"
@@ -154,12 +155,15 @@ Tensor randperm(int64_t n, const Options& options, Generator* generator) {
   // second ones: both of a pair would be drawn for each of them.
   const DType dtype = options.dtype.value_or(DType::i64);
   const Tensor bits = chosen(generator).bits(2 * n, options.device);
-  Tensor made = composed("randperm", {static_cast<int>(dtype)}, {&bits, 1}, [&](std::span<const Tensor> in) {
+  const auto order = [&](std::span<const Tensor> in) {
     const Tensor pair = in[0].reshape({n, 2}).permute({1, 0}).clone();
     const Tensor upper = bitwise_and(bitwise_xor(pair.select(0, 0), std::numeric_limits<int32_t>::min()), -2);
     const Tensor lower = bitwise_and(pair.select(0, 1).to(DType::i64), int64_t{0xFFFFFFFE});
     return std::vector{argsort(add(upper.to(DType::i64) << 32, lower)).to(dtype)};
-  })[0];
+  };
+  const bool has_routine = dtype == DType::i64 && n > 1 && n <= std::numeric_limits<int32_t>::max();
+  Tensor made = composed("randperm", {static_cast<int>(dtype)}, {&bits, 1}, order,
+                         has_routine ? ir::Routine::random_order : ir::Routine::none)[0];
   if (n > 0) set_known_range(made, 0, n - 1);
   return made;
 }

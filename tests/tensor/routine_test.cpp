@@ -130,5 +130,17 @@ TEST(Routine, PlacesOfExtremesAreOneCall) {
   EXPECT_EQ(calls_of_routines([&] { cummax(x, 1).second.eval(); }), 1u);
 }
 
+// Of so many, hundreds agree in the bits that are sorted by, and a few in a whole word.
+TEST(Routine, RandpermIsThatOfItsOps) {
+  for (const int64_t n : {2, 3, 10, 1000, 100'000, 200'000}) {
+    const auto on = [&](const char* device) {
+      manual_seed(static_cast<uint64_t>(n));
+      return randperm(n, Options(Device(device))).to_bytes();
+    };
+    EXPECT_TRUE(on("cpu") == on("cpu_unfused")) << n;
+  }
+  EXPECT_EQ(calls_of_routines([] { randperm(77).eval(); }), 1u);
+}
+
 }  // namespace
 }  // namespace tenon

@@ -26,8 +26,8 @@ class CallKernel {
 };
 
 /// For contract, gather, scatter, scatter_add, sort, scan, attention, attention_backward, conv and its gradients,
-/// max_pool and its gradient, store, contiguous, 16-bit bitcasts and the routines of ir/composition.h; fails, naming the
-/// op, for any other. The output of a store may be its base: then only the target is written.
+/// max_pool and its gradient, store, contiguous, 16-bit bitcasts and the routines of ir/composition.h; fails, naming
+/// the op, for any other. The output of a store may be its base: then only the target is written.
 std::unique_ptr<CallKernel> compile_call(const ir::Call& call);
 
 }  // namespace tenon::backends::cpu

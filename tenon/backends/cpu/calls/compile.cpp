@@ -11,6 +11,7 @@ std::unique_ptr<CallKernel> compile_composed(const ir::Call& call) {
   const ir::Composition& what = *std::get<ir::ComposedAttrs>(call.attrs).what;
   switch (what.routine) {
     case ir::Routine::places_of_extremes: return compile_places_of_extremes(call);
+    case ir::Routine::random_order: return compile_random_order(call);
     case ir::Routine::grid_sample: return compile_grid_sample(call);
     case ir::Routine::grid_sample_backward: return compile_grid_sample_backward(call);
     case ir::Routine::none: break;

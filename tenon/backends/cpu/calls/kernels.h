@@ -17,6 +17,7 @@ std::unique_ptr<CallKernel> compile_gather(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_scatter(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_scatter_add(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_sort(const ir::Call& call);
+std::unique_ptr<CallKernel> compile_random_order(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_scan(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_places_of_extremes(const ir::Call& call);
 std::unique_ptr<CallKernel> compile_grid_sample(const ir::Call& call);
