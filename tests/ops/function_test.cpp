@@ -505,5 +505,17 @@ TEST_P(Results, AreComparedOnTheHost) {
   EXPECT_TRUE(allclose(reals({kNan}), reals({kNan}), 1e-5, 1e-8, true));
 }
 
+// ---- The gamma function --------------------------------------------------------------------------------------------
+
+class Lgamma : public FunctionTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, Lgamma, testing::ValuesIn(computing_devices()), device_name);
+
+TEST_P(Lgamma, KeepsItsDigitsNearItsZeros) {
+  const Tensor x = reals({0.9, 0.999, 1.001, 1.25, 1.75, 1.9854211, 1.999, 2.001, 2.5});
+  const Numbers at = x.to_vector<double>(), found = lgamma(x).to_vector<double>();
+  for (size_t i = 0; i < at.size(); ++i) EXPECT_NEAR(found[i] / std::lgamma(at[i]), 1, 1e-6) << "at " << at[i];
+  EXPECT_TRUE(is_exactly(lgamma(reals({1, 2})), {0, 0}));
+}
+
 }  // namespace
 }  // namespace tenon::ops_test
