@@ -132,8 +132,8 @@ check(include_check test Python3::Interpreter ${scripts}/check_includes.py --sel
 check(adding_an_op_check test Python3::Interpreter ${scripts}/check_adding_an_op.py --self-test)
 check(functions_check test Python3::Interpreter ${scripts}/make_functions.py --check)
 # The declarations for TypeScript, where its compiler is installed (Debian's node-typescript).
-check(typescript test sh -c "command -v tsc > /dev/null || { echo 'tsc is not installed'; exit 77; }; \
-  exec tsc --strict --noEmit ${CMAKE_CURRENT_SOURCE_DIR}/web/functions_types.ts")
+check(typescript test Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/web/check_types.py
+  ${CMAKE_CURRENT_SOURCE_DIR}/web/functions_types.ts)
 check(reference_check test Python3::Interpreter ${scripts}/make_reference.py --check)
 check(compile_errors test Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/compile_errors.py ${CMAKE_CXX_COMPILER}
   "$<TARGET_PROPERTY:test_headers,INCLUDE_DIRECTORIES>")
