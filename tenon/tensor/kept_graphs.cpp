@@ -89,8 +89,8 @@ size_t most_of_a_step(const std::vector<OldState>& states, const std::vector<siz
 }
 
 std::string described(const ir::Node& node) {
-  const std::string module = node.scope() != 0 ? fmt::format(" (in {})", base::scope_path(node.scope())) : "";
-  return fmt::format("{}{}", ir::name(node.op()), module);
+  const std::string module = base::describe_label(node.label());
+  return fmt::format("{}{}", ir::name(node.op()), module.empty() ? "" : fmt::format(" (in {})", module));
 }
 
 /// Why backward() is refused: what was written, and which op needs it as it was.
