@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "apps/tenon/commands.h"
 #include "apps/tenon/output.h"
@@ -23,8 +25,26 @@ struct TrainArguments {
   std::string config, also_config, out, resume, vocab;
   std::vector<std::string> settings;
   int64_t stop_after = 0;
-  bool quiet = false;
+  bool quiet = false, profiles = false;
+  std::string profile;  // FROM-TO, or empty
 };
+
+// "11-15", or "11" for one step.
+train::ProfiledSteps profiled_steps(const std::string& text) {
+  if (text.empty()) return {};
+  const auto number = [](std::string_view digits) {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() ? value : int64_t{0};
+  };
+  const std::string_view all = text;
+  const size_t dash = all.find('-');
+  const int64_t first = number(all.substr(0, dash)), last = dash == all.npos ? first : number(all.substr(dash + 1));
+  if (first < 1 || last < first)
+    throw CLI::ValidationError(fmt::format(
+        "--profile: {} names no steps; take the first and the last, as in --profile=11-15", io::in_quotes(text)));
+  return {first, last};
+}
 
 bool is_taken(const fs::path& folder) {
   return fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder));
@@ -64,12 +84,17 @@ void run(TrainArguments wanted) {
   if (!wanted.config.empty() && !wanted.also_config.empty())
     throw CLI::ValidationError(
         fmt::format("{} and --config {} both name a config; name one", wanted.config, wanted.also_config));
+  // In `--profile demo` what follows is the config.
+  if (wanted.config.empty() && !wanted.profile.empty() && (wanted.profile[0] < '0' || wanted.profile[0] > '9'))
+    wanted.config = std::exchange(wanted.profile, {});
   if (wanted.config.empty()) wanted.config = wanted.also_config;
   if (wanted.config.empty() && !resumes)
     throw CLI::ValidationError("name a config or preset, or a run to --resume; tenon config --list shows the presets");
   if (resumes && !wanted.out.empty())
     throw CLI::ValidationError("--resume goes on in its own folder; leave --out away");
   if (is_game(wanted.config, wanted.resume)) {
+    if (wanted.profiles)
+      throw CLI::ValidationError("--profile is for models of texts and images; for games set TENON_PROFILE=1");
     const std::string out = wanted.out.empty() && !resumes ? default_folder(wanted.config) : wanted.out;
     return train_game({wanted.config, wanted.resume, out, wanted.settings, wanted.stop_after, wanted.quiet});
   }
@@ -82,6 +107,7 @@ void run(TrainArguments wanted) {
   options.resume = resumes;
   options.config_name = wanted.config;
   if (wanted.stop_after > 0) options.stop_after = wanted.stop_after;
+  if (wanted.profiles) options.profile = profiled_steps(wanted.profile);
   if (wanted.quiet) options.out = nullptr;
   const train::TrainResult result = train::train(config, options);
 
@@ -137,8 +163,16 @@ void add_train(CLI::App& app) {
   command->add_option("--stop-after", wanted->stop_after, "Stop with a checkpoint after this step, as Ctrl-C would")
       ->type_name("STEP")
       ->check(whole_number(1, 1'000'000'000));
+  command
+      ->add_option("--profile", wanted->profile,
+                   "Profile these steps (five early ones) into profile.json of the run, and show where their time goes")
+      ->type_name("FROM-TO")
+      ->expected(0, 1);
   command->add_flag("--quiet", wanted->quiet, "Show nothing while training");
-  command->callback([wanted] { run(*wanted); });
+  command->callback([wanted, command] {
+    wanted->profiles = command->count("--profile") > 0;
+    run(*wanted);
+  });
 }
 
 }  // namespace tenon::cli

@@ -37,8 +37,9 @@ constexpr std::string_view kFormat = "run";
 }
 
 // All that a run replaces, and what is taken away again of one that could not begin.
-constexpr std::string_view kParts[] = {"config.json", "tokenizer.json", "metrics.jsonl", "report.html", "samples",
-                                       "checkpoints", "tensorboard",    "model",         "adapter",     ".lock"};
+constexpr std::string_view kParts[] = {"config.json",  "tokenizer.json", "metrics.jsonl", "report.html",
+                                       "profile.json", "samples",        "checkpoints",   "tensorboard",
+                                       "model",        "adapter",        ".lock"};
 constexpr std::string_view kLockMark = " tenon train";
 
 std::string start_of(const fs::path& path) {

@@ -53,6 +53,7 @@ class RunFolder {
   std::filesystem::path config() const { return path_ / "config.json"; }
   std::filesystem::path metrics() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path report() const { return path_ / "report.html"; }
+  std::filesystem::path profile() const { return path_ / "profile.json"; }
   std::filesystem::path samples() const { return path_ / "samples"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   std::filesystem::path tensorboard() const { return path_ / "tensorboard"; }

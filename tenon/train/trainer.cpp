@@ -22,6 +22,7 @@
 #include "tenon/models/lora.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/tensor/profile.h"
 #include "tenon/train/automatic_device.h"
 #include "tenon/train/checkpoint.h"
 #include "tenon/train/image_task.h"
@@ -199,6 +200,8 @@ class Run {
 
   TrainResult train() {
     const StopRequest stop;
+    const int64_t end = std::min(config_.training.steps, options_.stop_after.value_or(config_.training.steps));
+    const ProfiledSteps profiled = steps_to_profile(resumes_from_ ? resumes_from_->checkpoint.step : 0, end);
     say_device();
     if (folder_.resumes()) resume();
     const std::optional<int64_t> last = done_ > 0 ? std::optional(done_) : std::nullopt;
@@ -210,12 +213,54 @@ class Run {
     clock_.start();
     logged_items_ = items_;
     logged_seconds_ = clock_.seconds();
-    const int64_t end = std::min(config_.training.steps, options_.stop_after.value_or(config_.training.steps));
     while (done_ < end && !stop.requested()) {
+      if (done_ + 1 == profiled.first) begin_profile();
       take_step();
+      if (done_ == profiled.last) end_profile();
       after_step(done_ == config_.training.steps);
     }
+    end_profile();  // of a run that stops within it
     return finish(done_ < config_.training.steps);
+  }
+
+  // ---- profile ----
+
+  // Both 0 where nothing is profiled.
+  ProfiledSteps steps_to_profile(int64_t done, int64_t end) const {
+    constexpr int64_t kWarmUp = 10, kSteps = 5;  // by then a step is captured and its kernels are compiled
+    if (!options_.profile || done >= end) return {};
+    ProfiledSteps wanted = *options_.profile;
+    if (wanted.first == 0) {
+      wanted.last = std::min(done + kWarmUp + kSteps, end);
+      wanted.first = std::max(wanted.last - kSteps, done) + 1;
+    }
+    if (wanted.first <= done || wanted.first > end)
+      fail("train", "steps {} to {} are to be profiled, but this run takes steps {} to {}", wanted.first, wanted.last,
+           done + 1, end);
+    wanted.last = std::min(wanted.last, end);
+    return wanted;
+  }
+
+  void begin_profile() {
+    clock_.pause();
+    profile_.emplace();
+    profiled_from_ = done_ + 1;
+    clock_.start();
+  }
+
+  // The time of tables and files is none of the steps'.
+  void end_profile() {
+    if (!profile_) return;
+    profile_->stop();
+    clock_.pause();
+    io::ReplacingFile file("train", folder_.profile());
+    file.write(profile_->chrome_trace());
+    file.commit();
+    view_->finish_progress();
+    note(fmt::format("profile of steps {} to {}, written to {}\n{}", profiled_from_, done_,
+                     folder_.profile().lexically_normal().string(), profile_->table()));
+    profile_.reset();
+    clock_.start();
   }
 
   // ---- steps ----
@@ -235,11 +280,17 @@ class Run {
     return batch;
   }
 
+  std::vector<Tensor> profiled_batch() {
+    const ProfileRange range("data");
+    return batch_of_task();
+  }
+
   void take_step() {
     since_look_.push_back({task_->position(), default_generator().position()});
-    const std::vector<Tensor> batch = batch_of_task();
+    const std::vector<Tensor> batch = profiled_batch();
     tell_notes();
     rate_->set(done_);
+    const ProfileRange range("step");
     step_->run(batch);
     ++done_;
     items_ += task_->items_of(batch);
@@ -583,7 +634,9 @@ class Run {
   std::string last_sample_;
   std::optional<std::string> device_before_;  // where it is another now
   bool has_moved_data_ = false;               // since the run was last resumed
-  std::optional<ResumePoint> resumes_from_;   // until the run has gone on from it
+  std::optional<Profile> profile_;
+  int64_t profiled_from_ = 0;
+  std::optional<ResumePoint> resumes_from_;  // until the run has gone on from it
 };
 
 }  // namespace

@@ -17,15 +17,23 @@
 
 namespace tenon::train {
 
+/// Steps that are profiled. 0 and 0: the 11th to the 15th that are taken, or the last five where there are fewer.
+///   train::TrainOptions options;
+///   options.profile = train::ProfiledSteps{11, 15};
+struct ProfiledSteps {
+  int64_t first = 0, last = 0;  // by their numbers, both are profiled
+};
+
 /// Where a run lies, and what is told of it.
 struct TrainOptions {
   std::filesystem::path folder;  // of the run
   /// Goes on with the newest good checkpoint of the folder. The config may differ in how long and how closely it is
   /// watched, but not in what is computed.
   bool resume = false;
-  std::string config_name = {};            // what messages call the config; empty: the run's own
-  std::optional<int64_t> stop_after = {};  // ends with a checkpoint after this step, as Ctrl-C would
-  std::FILE* out = stderr;                 // progress and notes; null: silence
+  std::string config_name = {};               // what messages call the config; empty: the run's own
+  std::optional<int64_t> stop_after = {};     // ends with a checkpoint after this step, as Ctrl-C would
+  std::optional<ProfiledSteps> profile = {};  // writes profile.json into the folder, and a table with the progress
+  std::FILE* out = stderr;                    // progress and notes; null: silence
   std::function<void(const watch::StepMetrics&)> on_metrics = {};  // is given what metrics.jsonl gets
   MakeTask task = {};                                              // where model.architecture is custom
 };

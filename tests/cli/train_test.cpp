@@ -1,6 +1,7 @@
 // `tenon train` from outside: what it prints, its exit codes, and Ctrl-C.
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
 
@@ -97,6 +98,37 @@ TEST_F(Train, AVocabularyIsAListOfTokens) {
   std::ofstream(folder_ / "vocab.txt") << "<unk>\nthe\nof\nand\na\n";
   ASSERT_EQ(run("train tiny.json --vocab vocab.txt --out run --quiet --stop-after 2").code, 0);
   EXPECT_EQ(run("tokenize -t run/tokenizer.json \"The end of\"").out, "1 0 2\n");
+}
+
+TEST_F(Train, ProfilesTheStepsThatItIsGiven) {
+  const Outcome done = run("train tiny.json --out run --profile=4-6");
+  EXPECT_EQ(done.code, 0) << done.err;
+  EXPECT_NE(done.err.find("profile of steps 4 to 6, written to run/profile.json\n"), done.err.npos) << done.err;
+  EXPECT_NE(done.err.find("by pass, on cpu"), done.err.npos) << done.err;
+  const auto trace = nlohmann::json::parse(content_of(folder_ / "run/profile.json"));
+  int steps = 0;
+  bool has_module = false;
+  for (const auto& event : trace.at("traceEvents")) {
+    steps += event.at("name") == "step" ? 1 : 0;
+    has_module = has_module || (event.contains("args") && event["args"].contains("module") &&
+                                event["args"]["module"].get<std::string>().find("attn") != std::string::npos);
+  }
+  EXPECT_EQ(steps, 3);
+  EXPECT_TRUE(has_module);
+}
+
+TEST_F(Train, ProfilesFiveEarlyStepsUnlessTold) {
+  const Outcome done = run("train --out run --stop-after 3 --profile tiny.json");
+  EXPECT_NE(done.err.find("profile of steps 1 to 3, "), done.err.npos) << done.err;
+  EXPECT_NE(run("train --resume run --profile").err.find("profile of steps 14 to 18, "), std::string::npos);
+}
+
+TEST_F(Train, RefusesToProfileStepsThatAreNotTaken) {
+  EXPECT_EQ(refusal("train tiny.json --profile=30-40"),
+            "1 tenon: [train] steps 30 to 40 are to be profiled, but this run takes steps 1 to 20");
+  EXPECT_EQ(refusal("train tiny.json --profile=6-4"),
+            "2 tenon train: --profile: \"6-4\" names no steps; take the first and the last, as in --profile=11-15; see "
+            "tenon train --help");
 }
 
 TEST_F(Train, QuietIsQuiet) { EXPECT_EQ(run("train tiny.json --out run --quiet").err, ""); }

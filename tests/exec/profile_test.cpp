@@ -230,8 +230,8 @@ void expect_to_add_up(bool is_captured) {
   Profile profile;
   const auto start = Clock::now();
   for (int i = 0; i < 20; ++i) wait({step(training.x, training.y)});
-  const auto wall = static_cast<double>(std::chrono::nanoseconds(Clock::now() - start).count());
   profile.stop();
+  const auto wall = static_cast<double>(std::chrono::nanoseconds(Clock::now() - start).count());
   const Events kernels = launches_in(profile);
   double busy = 0, gaps = 0;
   uint64_t end = 0;
