@@ -39,7 +39,7 @@ void note_functions() {
   define<"special_xlog1py", "x, other", [](const Operand& x, const Operand& other) { return tenon::special_xlog1py(x, other); }>("x * log(1 + other), and 0 where x is 0, whatever the other is but NaN.", kFunction);
   define<"logaddexp", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::logaddexp(x, other); }>("log(exp(x) + exp(other)).", kBoth);
   define_also_in_place<"copysign", "x, other", [](const Tensor& x, const Operand& other) { return tenon::copysign(x, other); }>("|x| with the sign of other.", kBoth);
-  define_also_in_place<"nextafter", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::nextafter(x, other); }>("The number of the dtype that comes after x on the way to other. No gradient passes it.", kBoth);
+  define_also_in_place<"nextafter", "x, other", [](const Tensor& x, const Tensor& other) { return tenon::nextafter(x, other); }>("The number of the dtype that comes after x on the way to other. Its gradient is that of x, 0 where both are equal.", kBoth);
   define_also_in_place<"heaviside", "x, values", [](const Tensor& x, const Tensor& values) { return tenon::heaviside(x, values); }>("0 below 0, 1 above, and the values at 0.", kBoth);
   define_also_in_place<"clamp", "x, min=None, max=None", [](const Tensor& x, std::optional<Operand> min, std::optional<Operand> max) { return tenon::clamp(x, std::move(min), std::move(max)); }>("Values brought between min and max.", kBoth);
   define_also_in_place<"clip", "x, min=None, max=None", [](const Tensor& x, std::optional<Operand> min, std::optional<Operand> max) { return tenon::clip(x, std::move(min), std::move(max)); }>("As clamp.", kBoth);

@@ -102,7 +102,7 @@ Tensor logaddexp(const Operand& x, const Operand& other);
 /// |x| with the sign of other.
 ///   copysign(tensor({1.0, 2.0}), tensor({-3.0, 3.0}));  // [-1. 2.]
 Tensor copysign(const Operand& x, const Operand& other);
-/// The number of the dtype that comes after x on the way to other. No gradient passes it.
+/// The number of the dtype that comes after x on the way to other. Its gradient is that of x, 0 where both are equal.
 ///   nextafter(tensor({1.0}), tensor({1.0}));  // [1.]
 Tensor nextafter(const Tensor& x, const Tensor& other);
 /// 0 below 0, 1 above, and the values at 0.
