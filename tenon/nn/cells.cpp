@@ -22,7 +22,7 @@ RecurrentCell kind_of(const CellOptions& options) {
 }  // namespace
 
 StepCell::StepCell(std::string_view op, RecurrentCell kind, int64_t in, int64_t hidden, const CellOptions& options)
-    : op_(op), kind_(kind), in_(in) {
+    : op_(op), kind_(kind) {
   if (in < 1 || hidden < 1) base::fail(op, "takes positive sizes, got {} and {}", in, hidden);
   const int64_t rows = gates_of(kind) * hidden;
   weights.weight_ih = empty({rows, in}, options.options);
@@ -43,9 +43,17 @@ StepCell::StepCell(std::string_view op, RecurrentCell kind, int64_t in, int64_t 
 }
 
 // A sequence of one step.
-RecurrentState StepCell::step(const Tensor& x, const RecurrentState& state) const {
-  if ((x.dim() != 1 && x.dim() != 2) || x.size(-1) != in_)
-    base::fail(op_, "takes (batch, {}) or ({}), got {}", in_, in_, ir::to_string(x.shape()));
+RecurrentState recurrent_step(std::string_view op, RecurrentCell kind, const Tensor& x, const RecurrentWeights& weights,
+                              const RecurrentState& state) {
+  const int64_t in = weights.weight_ih.size(1);
+  if ((x.dim() != 1 && x.dim() != 2) || x.size(-1) != in)
+    base::fail(op, "an input (batch, {}) or ({},) is needed, got {}", in, in, ir::to_string(x.shape()));
+  Dims state_shape = x.shape();
+  state_shape.back() = weights.weight_hh.size(1);
+  for (const Tensor* one : {&state.h, &state.c}) {
+    if (one->defined() && one->shape() != state_shape)
+      base::fail(op, "a state {} is needed, got {}", ir::to_string(state_shape), ir::to_string(one->shape()));
+  }
   const bool is_single = x.dim() == 1;
   const auto as_layer = [&](const Tensor& one) {
     if (!one.defined()) return one;
@@ -53,7 +61,7 @@ RecurrentState StepCell::step(const Tensor& x, const RecurrentState& state) cons
   };
   const Tensor batch = is_single ? x.unsqueeze(0) : x;
   const RecurrentState after =
-      recurrent(kind_, batch.unsqueeze(0), {&weights}, {}, {as_layer(state.h), as_layer(state.c)}).state;
+      recurrent(kind, batch.unsqueeze(0), {&weights}, {}, {as_layer(state.h), as_layer(state.c)}).state;
   const auto as_given = [&](const Tensor& one) {
     if (!one.defined()) return one;
     return is_single ? one.squeeze(0).squeeze(0) : one.squeeze(0);

@@ -19,6 +19,13 @@ struct CellOptions {
   Options options = {};               // of the parameters
 };
 
+/// One step of a cell whose weights somebody else holds: x (batch, in) or (in); a state that is left out is zero. `op`
+/// names the caller in errors.
+///   nn::GRUCell cell(4, 8);
+///   nn::recurrent_step("step", nn::RecurrentCell::gru, randn({2, 4}), cell.weights).h.shape();  // (2, 8)
+RecurrentState recurrent_step(std::string_view op, RecurrentCell kind, const Tensor& x, const RecurrentWeights& weights,
+                              const RecurrentState& state = {});
+
 /// What the cells share: parameters weight_ih, weight_hh, bias_ih and bias_hh.
 ///   nn::GRUCell cell(4, 8);
 ///   cell.weights.weight_ih.shape();  // (24, 4)
@@ -28,13 +35,13 @@ class StepCell : public Module {
 
  protected:
   StepCell(std::string_view op, RecurrentCell kind, int64_t in, int64_t hidden, const CellOptions& options);
-  /// x (batch, in) or (in); a state that is left out is zero.
-  RecurrentState step(const Tensor& x, const RecurrentState& state) const;
+  RecurrentState step(const Tensor& x, const RecurrentState& state) const {
+    return recurrent_step(op_, kind_, x, weights, state);
+  }
 
  private:
   std::string op_;
   RecurrentCell kind_;
-  int64_t in_;
 };
 
 /// One step of RNN.

@@ -228,6 +228,13 @@ double along(const std::vector<Phase>& phases, Annealing how, double step) {
   return between(how, phases[i].from, phases[i].to, length == 0 ? 1 : (step - start) / length);
 }
 
+double one_cycle_at(const OneCycle& cycle, double step, double first, double top, double last) {
+  const double end = cycle.total - 1, peak = cycle.rise * cycle.total - 1;
+  std::vector<Phase> phases{{peak, first, top}, {end, top, last}};
+  if (cycle.three_phases) phases = {phases[0], {2 * cycle.rise * cycle.total - 2, top, first}, {end, first, last}};
+  return std::max(along(phases, cycle.how, step), 0.0);
+}
+
 Cycle cycle_at(double step, double length, double rising) {
   require(length > 0 && rising > 0, "a cycle rises for a positive number of steps");
   const double place = 1 + step / length, number = std::floor(place), share = place - number;

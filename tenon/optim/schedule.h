@@ -112,6 +112,16 @@ struct Phase {
 /// Where phases, one after the other, stand at a step.
 double along(const std::vector<Phase>& phases, Annealing how, double step);
 
+/// A cycle of PyTorch's OneCycleLR: from a first value to the one at the top, and then to a last one; in three phases
+/// it comes back to the first before.
+struct OneCycle {
+  double total, rise = 0.3;  // steps, and the share of them that it rises for
+  bool three_phases = false;
+  Annealing how = Annealing::cosine;
+};
+/// Its value at a step, which is not negative: the curve goes on after the last step.
+double one_cycle_at(const OneCycle& cycle, double step, double first, double top, double last);
+
 /// How high cycles rise: all to the top, each half as high as the one before, or to powers of gamma.
 enum class CycleHeight : uint8_t { same, halved, powers };  // PyTorch's triangular, triangular2 and exp_range
 /// How long cycles are, and how high.

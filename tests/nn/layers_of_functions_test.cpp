@@ -234,7 +234,7 @@ TEST(Cells, GoOnAsTheirLayersDo) {
   for (const auto& [name, p] : lstm_cell.named_parameters()) names.push_back(name);
   EXPECT_EQ(names, (std::vector<std::string>{"weight_ih", "weight_hh", "bias_ih", "bias_hh"}));
   EXPECT_EQ(nn::LSTMCell(3, 4, {.bias = false}).named_parameters().size(), 2U);
-  EXPECT_EQ(text_of([&] { lstm_cell(ones({2, 5})); }), "[lstm_cell] takes (batch, 3) or (3), got (2, 5)");
+  EXPECT_EQ(text_of([&] { lstm_cell(ones({2, 5})); }), "[lstm_cell] an input (batch, 3) or (3,) is needed, got (2, 5)");
   EXPECT_EQ(text_of([] { nn::RNNCell(3, 4, {.nonlinearity = "sin"}); }),
             "[rnn_cell] there is no nonlinearity \"sin\"; there are tanh and relu");
 }
