@@ -2,8 +2,7 @@
 
     PYTHONPATH=build/release/python python3 scripts/make_python_stubs.py python/tenon
 
-The ops know the types of their arguments; of classes and functions bound with pybind11 the first line of the docstring
-has them. `make python` fails where the files are not those that this program writes.
+The ops know the types of their arguments; of other classes and functions of C++ the first line of the docstring has them. `make python` fails where the files are not those that this program writes.
 """
 
 import inspect
@@ -15,12 +14,8 @@ import tenon
 from tenon import _tenon
 
 HEADER = "# Written by scripts/make_python_stubs.py; do not edit.\n\n"
-PLAIN = {"int": "int", "float": "float", "bool": "bool", "str": "str", "None": "None", "Tensor": "Tensor", "list": "list[Any]",
-         "tuple": "tuple[Any, ...]", "dict": "dict[str, Any]", "bytes": "bytes", "List[int]": "list[int]",
-         "List[str]": "list[str]", "List[float]": "list[float]", "List[Tensor]": "list[Tensor]",
-         "Optional[int]": "int | None", "Optional[float]": "float | None", "Optional[Tensor]": "Tensor | None",
-         "PathLike": "PathLike", "DTypeLike": "DTypeLike", "Optional[DTypeLike]": "DTypeLike | None",
-         "Sequence[int]": "int | Sequence[int]"}
+PLAIN = {"int", "float", "bool", "str", "None", "Tensor", "bytes", "PathLike", "DTypeLike", "list[Any]", "list[int]", "list[float]",
+         "list[str]", "tuple[Any, ...]", "dict[str, Any]", "Sequence[int] | int", "Sequence[Tensor]"}
 
 
 def split(text):
@@ -44,11 +39,10 @@ def split(text):
 
 
 def kind(text):
-    text = text.strip()
-    if text.startswith("tenon._tenon.") and "Optional" not in text:
-        name = text.rsplit(".", 1)[1]
-        return f'"{name}"' if name in KNOWN else "Any"
-    return PLAIN.get(text, "Any")
+    plain = text.strip().removesuffix(" | None")
+    if plain in PLAIN:
+        return text.strip()
+    return f'"{plain}"' if plain in KNOWN and plain == text.strip() else "Any"
 
 
 def lines_of(kind):
@@ -270,7 +264,7 @@ def tensor_stub():
     in_python = {name: member for name, member in vars(tenon.Tensor).items()
                  if inspect.isfunction(member) and not name.startswith("_") and name != "register_hook"}
     for line in _tenon._stubs("method"):
-        if line.split("(")[0][4:] not in in_python:
+        if line.split("(")[0][4:] not in {*in_python, "register_hook"} and not line.startswith("def __"):
             lines.append("    " + in_class(line))
     for name, member in sorted(in_python.items()):
         lines.append("    " + of_method(name, member))

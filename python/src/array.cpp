@@ -368,6 +368,16 @@ Tensor of_dlpack(const py::object& source) {
   throw_value_error(fmt::format("a capsule named '{}' is none of DLPack's", name ? name : ""));
 }
 
+/// Of a leaf, with its class and its flags.
+py::object copied(const py::object& self, const char* name, bool is_deep) {
+  const Tensor& x = tensor_in(self.ptr());
+  if (!x.is_leaf()) base::fail(name, "only leaves are copied with their flags; call detach() first");
+  const Tensor values = is_deep ? x.detach().clone() : x.detach();
+  const py::object made = py::type::of(self)(py::reinterpret_steal<py::object>(wrap_new(values)));
+  tensor_in(made.ptr()).requires_grad_(x.requires_grad());
+  return made;
+}
+
 }  // namespace
 
 void note_arrays() {
@@ -421,6 +431,24 @@ void note_arrays() {
     const std::string_view bytes = py::reinterpret_borrow<py::bytes>(data);
     return from_bytes(std::as_bytes(std::span(bytes)), shape, Options(dtype));
   }>("The tensor that _to_bytes() was called of.", kFunction);
+  define<"__reduce_ex__", "x, protocol", [](const py::object& self, const py::object&) -> py::object {
+    const Tensor& x = tensor_in(self.ptr());
+    const bool is_parameter = py::isinstance(self, py::module_::import("tenon.nn").attr("Parameter"));
+    return py::make_tuple(py::module_::import("tenon").attr("_rebuild"),
+                          py::make_tuple(self.attr("detach")().attr("_to_bytes")(), shape_object(x.shape()),
+                                         dtype_object(x.dtype()), x.requires_grad() && x.is_leaf(), is_parameter));
+  }>("What pickle keeps.", kMethod);
+  define<"__copy__", "x", [](const py::object& self) { return copied(self, "copy", false); }>(
+      "Another tensor over the same memory.", kMethod);
+  define<"__deepcopy__", "x, memo", [](const py::object& self, const py::object&) {
+    return copied(self, "deepcopy", true);
+  }>("A copy with the same flags.", kMethod);
+  define<"__format__", "x, spec", [](const py::object& self, const std::string& spec) -> py::object {
+    const bool is_number = Py_TYPE(self.ptr()) == tensor_type && tensor_in(self.ptr()).dim() == 0;
+    const py::module_ builtins = py::module_::import("builtins");
+    if (is_number) return builtins.attr("format")(self.attr("item")(), spec);
+    return builtins.attr("object").attr("__format__")(self, spec);
+  }>("A single number as Python formats it.", kMethod);
   define<"is_shared", "x", [](const Tensor& x) { return is_shared(x); }>("Whether others see the memory of the tensor.",
                                                                          kMethod);
 }

@@ -1,6 +1,7 @@
 // Gradients, captured functions, numbers that vary, random streams: what has callbacks into Python or lasts for a
 // block.
 
+#include "bind.h"
 #include "callbacks.h"
 #include "functions.h"
 #include "types.h"
@@ -101,20 +102,21 @@ class CapturedFunction {
   CompiledFunction compiled_;
 };
 
-void bind_blocks(py::module_& m) {
-  py::class_<Block<NoGrad>>(m, "_NoGrad")
-      .def(py::init<>())
+void bind_blocks(Scope& m) {
+  Class<Block<NoGrad>>(m, "_NoGrad")
+      .init_of<>()
       .def("enter", [](Block<NoGrad>& self) { self.enter(); })
       .def("leave", &Block<NoGrad>::leave);
-  py::class_<Block<EnableGrad>>(m, "_EnableGrad")
-      .def(py::init<>())
+  Class<Block<EnableGrad>>(m, "_EnableGrad")
+      .init_of<>()
       .def("enter", [](Block<EnableGrad>& self) { self.enter(); })
       .def("leave", &Block<EnableGrad>::leave);
-  py::class_<AutocastBlock>(m, "_Autocast")
-      .def(py::init([](DType dtype, bool enabled) {
-             return AutocastBlock{dtype, enabled, {}};
-           }),
-           "dtype"_a, "enabled"_a)
+  Class<AutocastBlock>(m, "_Autocast")
+      .init(
+          [](DType dtype, bool enabled) {
+            return AutocastBlock{dtype, enabled, {}};
+          },
+          "dtype"_a, "enabled"_a)
       .def("enter", [](AutocastBlock& self) { self.blocks.enter(self.dtype, self.enabled); })
       .def("leave", [](AutocastBlock& self) { self.blocks.leave(); });
   m.def("_set_grad_enabled", [](bool on) {
@@ -131,11 +133,22 @@ void bind_blocks(py::module_& m) {
     else
       lasting.off.emplace();
   });
-  m.def(
-      "is_grad_enabled", [] { return grad_enabled(); }, "Whether ops record gradients now.");
+  m.def("is_grad_enabled", &grad_enabled, "Whether ops record gradients now.");
 }
 
-void bind_gradients(py::module_& m) {
+PythonHook hooked(Tensor x, const py::object& hook) {
+  const auto function = std::make_shared<std::shared_ptr<PyObject>>(keep(hook));
+  HookHandle handle = x.register_hook([function](const Tensor& gradient) -> Tensor {
+    const Locked locked;
+    const std::shared_ptr<PyObject> now = *function;  // which may take itself away
+    if (!now) return Tensor();
+    const py::object result = called(now, tuple_of_tensors({&gradient, 1}));
+    return result.is_none() ? Tensor() : Convert<Tensor>::from(result.ptr());
+  });
+  return {std::move(handle), function};
+}
+
+void bind_gradients(Scope& m) {
   m.def(
       "grad",
       [](const py::object& outputs, const py::object& inputs, const py::object& grad_outputs, const py::object&,
@@ -189,18 +202,7 @@ void bind_gradients(py::module_& m) {
         }};
     return tuple_of_tensors(apply(function, std::span<const Tensor>(inputs)));
   });
-  m.def("_register_hook", [](Tensor x, const py::object& hook) {
-    const auto function = std::make_shared<std::shared_ptr<PyObject>>(keep(hook));
-    HookHandle handle = x.register_hook([function](const Tensor& gradient) -> Tensor {
-      const Locked locked;
-      const std::shared_ptr<PyObject> now = *function;  // which may take itself away
-      if (!now) return Tensor();
-      const py::object result = called(now, tuple_of_tensors({&gradient, 1}));
-      return result.is_none() ? Tensor() : Convert<Tensor>::from(result.ptr());
-    });
-    return PythonHook{std::move(handle), function};
-  });
-  py::class_<PythonHook>(m, "HookHandle", "What register_hook() returns.")
+  Class<PythonHook>(m, "HookHandle", "What register_hook() returns.")
       .def(
           "remove",
           [](PythonHook& self) {
@@ -255,7 +257,7 @@ PyObject* call_captured(PyObject* self, PyObject* const* args, size_t flags, PyO
 
 PyTypeObject* captured_type = nullptr;
 
-void prepare_captured_type(py::module_& m) {
+void prepare_captured_type(Scope& m) {
   static PyGetSetDef attributes[] = {
       {"recordings",
        [](PyObject* self, void*) -> PyObject* {
@@ -312,37 +314,41 @@ void prepare_captured_type(py::module_& m) {
 
 }  // namespace
 
-void bind_autograd(py::module_& m) {
+void note_hooks() {
+  define<"register_hook", "x, hook", [](const Tensor& x, const py::object& hook) { return py::cast(hooked(x, hook)); }>(
+      "Calls hook(gradient) in every backward pass; what it returns takes the gradient's place.", kMethod);
+}
+
+void bind_autograd(Scope& m) {
   bind_blocks(m);
   bind_gradients(m);
   prepare_captured_type(m);
 
-  py::class_<Scalar>(m, "Scalar", "A number that may change between calls of a captured function.")
-      .def(py::init([](double value, DType dtype, const py::object& device) {
-             return Scalar(value, dtype, Convert<Device>::from(device.ptr()));
-           }),
-           "value"_a, "dtype"_a = DType::f32, "device"_a = py::none())
+  Class<Scalar>(m, "Scalar", "A number that may change between calls of a captured function.")
+      .init([](double value, DType dtype, const Device& device) { return Scalar(value, dtype, device); }, "value"_a,
+            "dtype"_a = DType::f32, "device"_a = py::none())
       .def("set", &Scalar::set, "value"_a)
       .def("get", &Scalar::get)
       .def("tensor", &Scalar::tensor)
       .def("__float__", &Scalar::get)
-      .def("__mul__", [](const Scalar& a, py::object b) { return mul(a, Convert<Operand>::from(b.ptr())); })
-      .def("__rmul__", [](const Scalar& a, py::object b) { return mul(Convert<Operand>::from(b.ptr()), a); })
-      .def("__add__", [](const Scalar& a, py::object b) { return add(a, Convert<Operand>::from(b.ptr())); })
-      .def("__radd__", [](const Scalar& a, py::object b) { return add(Convert<Operand>::from(b.ptr()), a); })
+      .def("__mul__", [](const Scalar& a, const Operand& b) { return mul(a, b); })
+      .def("__rmul__", [](const Scalar& a, const Operand& b) { return mul(b, a); })
+      .def("__add__", [](const Scalar& a, const Operand& b) { return add(a, b); })
+      .def("__radd__", [](const Scalar& a, const Operand& b) { return add(b, a); })
       .def("__neg__", [](const Scalar& a) { return neg(a.tensor()); })
       .def("__repr__", [](const Scalar& a) { return fmt::format("Scalar({})", a.get()); });
 
-  py::class_<Generator>(m, "Generator", "A stream of random numbers: the same seed gives the same numbers everywhere.")
-      .def(py::init([](const py::object& seed, const py::object&) {  // a device in its place, as PyTorch's may be given
-             return std::make_unique<Generator>(PyLong_Check(seed.ptr()) ? py::cast<uint64_t>(seed) : 0);
-           }),
-           "seed"_a = 0, "device"_a = py::none(), "A stream of random numbers; one stream serves all devices.")
+  Class<Generator>(m, "Generator", "A stream of random numbers: the same seed gives the same numbers everywhere.")
+      .init(
+          [](const py::object& seed, const py::object&) {  // a device in its place, as PyTorch's may be given
+            return std::make_unique<Generator>(PyLong_Check(seed.ptr()) ? py::cast<uint64_t>(seed) : 0);
+          },
+          "seed"_a = 0, "device"_a = py::none(), "A stream of random numbers; one stream serves all devices.")
       .def_property_readonly(
           "device", [](const Generator&) { return DeviceObject{Device("cpu")}; }, "Where it is kept.")
       .def("manual_seed",
            [](py::object self, uint64_t seed) {
-             py::cast<Generator&>(self).manual_seed(seed);
+             held<Generator>(self)->manual_seed(seed);
              return self;
            })
       .def("seed", &Generator::seed)
@@ -353,7 +359,7 @@ void bind_autograd(py::module_& m) {
   m.def(
       "manual_seed", [](uint64_t seed) { manual_seed(seed); }, "seed"_a, "Seeds the default generator.");
   m.def(
-      "default_generator", []() -> Generator& { return default_generator(); }, py::return_value_policy::reference,
+      "default_generator", [] { return std::shared_ptr<Generator>(std::shared_ptr<void>(), &default_generator()); },
       "The generator used when none is given.");
 
   m.def(
@@ -394,15 +400,12 @@ void bind_autograd(py::module_& m) {
       "memory_allocated", [] { return memory_stats().live_bytes; }, "Bytes that tensors hold on all devices.");
   m.def(
       "_memory_of",
-      [](const py::object& device) {
-        const MemoryStats found = memory_stats(Convert<Device>::from(device.ptr()));
+      [](const Device& device) {
+        const MemoryStats found = memory_stats(device);
         return py::make_tuple(found.live_bytes, found.peak_bytes, found.cached_bytes);
       },
       "device"_a, "Bytes that tensors hold on a device, the most that they have held, and bytes kept for reuse.");
-  m.def(
-      "_available_memory",
-      [](const py::object& device) { return available_memory(Convert<Device>::from(device.ptr())); }, "device"_a,
-      "Bytes that a device can still allocate, or None.");
+  m.def("_available_memory", &available_memory, "device"_a, "Bytes that a device can still allocate, or None.");
   m.def("_reset_peak", &device::reset_peak, "The most bytes that were held are counted anew.");
   m.def("_set_tf32_allowed", &set_tf32_allowed, "allowed"_a,
         "Whether products of float32 may take their operands as tf32 where a device multiplies quicker so.");

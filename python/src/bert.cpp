@@ -1,5 +1,6 @@
 // BERT, and what tells texts apart with one.
 
+#include "bind.h"
 #include "model_fields.h"
 
 namespace tenon::python {
@@ -54,16 +55,16 @@ auto of_tokens() {
   };
 }
 
-void bind_model(py::module_& m, const py::object& base) {
+void bind_model(Scope& m, const py::object& base) {
   const auto no = py::none();
-  py::class_<Bert, std::shared_ptr<Bert>>(
-      m, "Bert", base, "BERT in any size: Bert(), Bert('large'), Bert(layers=2, heads=2, width=64, head='classifier').")
-      .def(py::init([](const std::string& size, const py::object& device, std::optional<DType> dtype,
-                       const py::kwargs& fields) {
-             return std::make_shared<Bert>(config_of(bert_config(size), fields, bert_fields()),
-                                           layer_options(dtype, device));
-           }),
-           "size"_a = "base", "device"_a = no, "dtype"_a = no)
+  Class<Bert>(m, "Bert", base,
+              "BERT in any size: Bert(), Bert('large'), Bert(layers=2, heads=2, width=64, head='classifier').")
+      .init(
+          [](const std::string& size, const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
+            return std::make_shared<Bert>(config_of(bert_config(size), fields, bert_fields()),
+                                          layer_options(dtype, device));
+          },
+          "size"_a = "base", "device"_a = no, "dtype"_a = no)
       .def_static(
           "load",
           [](const std::filesystem::path& folder, const std::optional<std::string>& head,
@@ -98,8 +99,8 @@ void bind_model(py::module_& m, const py::object& base) {
       .def_property_readonly("config", [](const Bert& self) { return self.config().to_json(); });
 }
 
-void bind_classifier(py::module_& m) {
-  py::class_<TextClass>(m, "TextClass", "What a text is most likely of.")
+void bind_classifier(Scope& m) {
+  Class<TextClass>(m, "TextClass", "What a text is most likely of.")
       .def_readonly("label", &TextClass::label)
       .def_readonly("probability", &TextClass::probability)
       .def_readonly("probabilities", &TextClass::probabilities)
@@ -107,8 +108,8 @@ void bind_classifier(py::module_& m) {
         return fmt::format("TextClass({}, {:.4f})", py::cast<std::string>(py::repr(py::cast(self.label))),
                            self.probability);
       });
-  py::class_<TextClassifier, std::shared_ptr<TextClassifier>>(
-      m, "TextClassifier", "Tells texts apart: TextClassifier.load('runs/reviews').classify('Very good.').label")
+  Class<TextClassifier>(m, "TextClassifier",
+                        "Tells texts apart: TextClassifier.load('runs/reviews').classify('Very good.').label")
       .def_static(
           "load",
           [](const std::filesystem::path& folder, const py::object& device) {
@@ -147,7 +148,7 @@ void bind_classifier(py::module_& m) {
 
 }  // namespace
 
-void bind_bert(py::module_& m, const py::object& base) {
+void bind_bert(Scope& m, const py::object& base) {
   bind_model(m, base);
   bind_classifier(m);
 }

@@ -9,6 +9,7 @@
 #include <deque>
 #include <mutex>
 
+#include "bind.h"
 #include "types.h"
 
 namespace tenon::python {
@@ -19,8 +20,10 @@ void throw_type_error(const std::string& text) { throw py::type_error(text); }
 void throw_value_error(const std::string& text) { throw py::value_error(text); }
 
 std::string type_name_of(PyObject* object) {
-  const char* name = Py_TYPE(object)->tp_name;
-  return object == Py_None ? "None" : name;
+  if (object == Py_None) return "None";
+  const std::string name = Py_TYPE(object)->tp_name;
+  // Classes of the extension are known without its name.
+  return name.starts_with("tenon._tenon.") ? "tenon." + name.substr(name.rfind('.') + 1) : name;
 }
 
 void sleep_until_the_end() {
@@ -113,6 +116,8 @@ void set_python_error() {
     sleep_until_the_end();
   } catch (py::error_already_set& error) {
     error.restore();
+  } catch (const py::cast_error&) {  // of what stands inside of an argument
+    PyErr_SetString(PyExc_TypeError, "an argument, or what is inside of one, is of a type or size that is not taken");
   } catch (const py::builtin_exception& error) {
     error.set_error();
   } catch (const base::OutOfRange& error) {
@@ -240,7 +245,7 @@ std::optional<Number> number_of(PyObject* object) {
 std::optional<Operand> operand_of(PyObject* object) {
   if (is_tensor(object)) return Operand(tensor_in(object));
   if (const auto number = number_of(object)) return Operand(*number);
-  if (py::isinstance<Scalar>(object)) return Operand(py::cast<const Scalar&>(py::handle(object)));
+  if (py::isinstance<Scalar>(object)) return Operand(*held<Scalar>(object));
   if (is_array(object) || is_foreign_tensor(object)) return Operand(tensor_of_object(object));
   return {};
 }
@@ -288,8 +293,7 @@ std::vector<Tensor> Convert<std::vector<Tensor>>::from(PyObject* object) {
 
 Generator* Convert<Generator*>::from(PyObject* object) {
   if (object == Py_None) return nullptr;
-  if (!py::isinstance<Generator>(object)) throw_type_error("a tenon.Generator is needed, not " + type_name_of(object));
-  return py::cast<Generator*>(py::handle(object));
+  return held<Generator>(object).get();
 }
 
 Device Convert<Device>::from(PyObject* object) {
@@ -303,7 +307,7 @@ Device Convert<Device>::from(PyObject* object) {
   }
   if (!py::isinstance<DeviceObject>(object))
     throw_type_error("a device such as \"cpu\" is needed, not " + type_name_of(object));
-  return py::cast<DeviceObject&>(py::handle(object)).device;
+  return held<DeviceObject>(object)->device;
 }
 
 PyObject* to_python(const std::vector<Tensor>& tensors) {

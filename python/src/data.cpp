@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bind.h"
 #include "functions.h"
 
 namespace tenon::python {
@@ -97,7 +98,7 @@ class PythonDataset : public Dataset {
 };
 
 std::shared_ptr<Dataset> dataset_of(const py::object& object) {
-  if (py::isinstance<Dataset>(object)) return py::cast<std::shared_ptr<Dataset>>(object);
+  if (py::isinstance<Dataset>(object)) return held<Dataset>(object);
   if (!py::hasattr(object, "__len__") || !py::hasattr(object, "__getitem__"))
     throw_type_error("a dataset has __len__ and __getitem__; " + type_name_of(object.ptr()) + " has not");
   return std::make_shared<PythonDataset>(object);
@@ -161,38 +162,34 @@ py::object samples_at(const data::TensorDataset& dataset, const py::object& i) {
   return made;
 }
 
-void bind_datasets(py::module_& m) {
-  py::class_<Dataset, std::shared_ptr<Dataset>>(m, "NativeDataset", "Samples by number.")
+void bind_datasets(Scope& m) {
+  Class<Dataset>(m, "NativeDataset", "Samples by number.")
       .def("__len__", &Dataset::size)
       .def("__getitem__", &sample_at)
       .def("__add__", [](const py::object& self, const py::object& other) {
         return py::module_::import("tenon.data").attr("ConcatDataset")(py::make_tuple(self, other));
       });
-  py::class_<data::TensorDataset, Dataset, std::shared_ptr<data::TensorDataset>>(m, "TensorDataset",
-                                                                                 "Row i of each of several tensors.")
-      .def(py::init([](const py::args& tensors) { return std::make_shared<data::TensorDataset>(sample_of(tensors)); }))
+  Class<data::TensorDataset, Dataset>(m, "TensorDataset", "Row i of each of several tensors.")
+      .init([](const py::args& tensors) { return std::make_shared<data::TensorDataset>(sample_of(tensors)); })
       .def("__getitem__", &samples_at)
       .def_property_readonly("tensors", [](const data::TensorDataset& self) { return tuple_of(self.tensors()); });
-  py::class_<data::Subset, Dataset, std::shared_ptr<data::Subset>>(m, "Subset", "Some samples of a dataset.")
-      .def(py::init([](const py::object& of, const std::vector<int64_t>& indices) {
-             return std::make_shared<data::Subset>(dataset_of(of), indices);
-           }),
-           "dataset"_a, "indices"_a)
+  Class<data::Subset, Dataset>(m, "Subset", "Some samples of a dataset.")
+      .init([](const py::object& of,
+               const std::vector<int64_t>& indices) { return std::make_shared<data::Subset>(dataset_of(of), indices); },
+            "dataset"_a, "indices"_a)
       .def_property_readonly("indices", &data::Subset::indices);
-  py::class_<data::ConcatDataset, Dataset, std::shared_ptr<data::ConcatDataset>>(m, "ConcatDataset",
-                                                                                 "Datasets one behind the other.")
-      .def(py::init([](const py::list& parts) {
-             std::vector<data::SharedDataset> all;
-             for (const py::handle one : parts) all.emplace_back(dataset_of(py::reinterpret_borrow<py::object>(one)));
-             return std::make_shared<data::ConcatDataset>(std::move(all));
-           }),
-           "datasets"_a);
-  py::class_<data::ImageFolder, Dataset, std::shared_ptr<data::ImageFolder>>(m, "ImageFolder",
-                                                                             "Pictures in one folder per class.")
-      .def(py::init<const std::filesystem::path&>(), "folder"_a)
+  Class<data::ConcatDataset, Dataset>(m, "ConcatDataset", "Datasets one behind the other.")
+      .init(
+          [](const py::list& parts) {
+            std::vector<data::SharedDataset> all;
+            for (const py::handle one : parts) all.emplace_back(dataset_of(py::reinterpret_borrow<py::object>(one)));
+            return std::make_shared<data::ConcatDataset>(std::move(all));
+          },
+          "datasets"_a);
+  Class<data::ImageFolder, Dataset>(m, "ImageFolder", "Pictures in one folder per class.")
+      .init_of<const std::filesystem::path&>("folder"_a)
       .def_property_readonly("classes", &data::ImageFolder::classes);
-  py::class_<data::MappedDataset, Dataset, std::shared_ptr<data::MappedDataset>>(
-      m, "MappedDataset", "Samples that go through a transform.");
+  Class<data::MappedDataset, Dataset>(m, "MappedDataset", "Samples that go through a transform.");
   m.def("_split", [](int64_t count, const py::list& parts, uint64_t seed) {
     const data::SharedDataset all(std::make_shared<Counted>(count));
     const bool are_counts = !parts.empty() && is_integer(py::object(parts[0]).ptr());
@@ -202,51 +199,37 @@ void bind_datasets(py::module_& m) {
       split.push_back(one.indices());
     return split;
   });
-  m.def(
-      "mnist",
-      [](const std::filesystem::path& folder, bool train) {
-        return std::make_shared<data::TensorDataset>(data::mnist(folder, train));
-      },
-      "folder"_a, "train"_a = true, "MNIST's images, uint8 (1, 28, 28), and labels.");
-  m.def(
-      "fashion_mnist",
-      [](const std::filesystem::path& folder, bool train) {
-        return std::make_shared<data::TensorDataset>(data::fashion_mnist(folder, train));
-      },
-      "folder"_a = std::filesystem::path(), "train"_a = true, "Fashion-MNIST.");
-  m.def(
-      "cifar10",
-      [](const std::filesystem::path& folder, bool train) {
-        return std::make_shared<data::TensorDataset>(data::cifar10(folder, train));
-      },
-      "folder"_a, "train"_a = true, "CIFAR-10's images, uint8 (3, 32, 32), and labels.");
+  m.def("mnist", &data::mnist, "folder"_a, "train"_a = true, "MNIST's images, uint8 (1, 28, 28), and labels.");
+  m.def("fashion_mnist", &data::fashion_mnist, "folder"_a = std::filesystem::path(), "train"_a = true,
+        "Fashion-MNIST.");
+  m.def("cifar10", &data::cifar10, "folder"_a, "train"_a = true, "CIFAR-10's images, uint8 (3, 32, 32), and labels.");
   m.def(
       "cifar100",
       [](const std::filesystem::path& folder, bool train, bool coarse) {
         const auto label = coarse ? data::Cifar100Label::kCoarse : data::Cifar100Label::kFine;
-        return std::make_shared<data::TensorDataset>(data::cifar100(folder, train, label));
+        return data::cifar100(folder, train, label);
       },
       "folder"_a, "train"_a = true, "coarse"_a = false,
       "CIFAR-100's images, uint8 (3, 32, 32), and labels of its 100 classes, or of the 20 coarse ones.");
 }
 
-void bind_loaders(py::module_& m) {
+void bind_loaders(Scope& m) {
   using data::DataLoader, data::DataLoaderState;
-  py::class_<DataLoaderState>(m, "_State")
+  Class<DataLoaderState>(m, "_State")
       .def_readonly("epoch", &DataLoaderState::epoch)
       .def_readonly("batch", &DataLoaderState::batch)
       .def("json", [](const DataLoaderState& self) { return to_json(self); });
-  py::class_<DataLoader>(m, "_Order",
-                         "Which samples are in which batch; of the library's datasets the batches as well.")
-      .def(py::init([](const py::object& of, int64_t batch_size, bool shuffle, uint64_t seed, int workers, int prefetch,
-                       const std::string& last, const Device& device) {
-             const data::SharedDataset dataset =
-                 is_integer(of.ptr()) ? std::make_shared<Counted>(integer_of(of.ptr(), "a size")) : dataset_of(of);
-             return std::make_unique<DataLoader>(
-                 dataset,
-                 data::DataLoaderOptions{batch_size, shuffle, seed, workers, prefetch, last_of(last), {}, device});
-           }),
-           "dataset"_a, "batch_size"_a, "shuffle"_a, "seed"_a, "workers"_a, "prefetch"_a, "last"_a, "device"_a)
+  Class<DataLoader>(m, "_Order", "Which samples are in which batch; of the library's datasets the batches as well.")
+      .init(
+          [](const py::object& of, int64_t batch_size, bool shuffle, uint64_t seed, int workers, int prefetch,
+             const std::string& last, const Device& device) {
+            const data::SharedDataset dataset =
+                is_integer(of.ptr()) ? std::make_shared<Counted>(integer_of(of.ptr(), "a size")) : dataset_of(of);
+            return std::make_unique<DataLoader>(
+                dataset,
+                data::DataLoaderOptions{batch_size, shuffle, seed, workers, prefetch, last_of(last), {}, device});
+          },
+          "dataset"_a, "batch_size"_a, "shuffle"_a, "seed"_a, "workers"_a, "prefetch"_a, "last"_a, "device"_a)
       .def("__len__", &DataLoader::size)
       .def("begin",
            [](DataLoader& self, int64_t epoch) {
@@ -261,16 +244,16 @@ void bind_loaders(py::module_& m) {
       .def("after", &DataLoader::after)
       .def("indices", &DataLoader::indices)
       .def("batch", &batch_at);
-  py::class_<data::Loader>(m, "TokenLoader", "Endless batches of windows of tokens, and what follows each token.")
-      .def(py::init([](const py::object& tokens, int64_t batch, int64_t length, const std::string& order,
-                       uint64_t seed) {
-             const data::Order how = data::order_named(order);
-             data::Tokens all = PyUnicode_Check(tokens.ptr()) || py::hasattr(tokens, "__fspath__")
-                                    ? data::Tokens(data::TokenFile::open(py::cast<std::filesystem::path>(tokens)))
-                                    : data::Tokens(py::cast<std::vector<int32_t>>(tokens));
-             return std::make_unique<data::Loader>(std::move(all), data::LoaderOptions{batch, length, 1, how, seed});
-           }),
-           "tokens"_a, "batch_size"_a = 12, "length"_a = 64, "order"_a = "random", "seed"_a = 1)
+  Class<data::Loader>(m, "TokenLoader", "Endless batches of windows of tokens, and what follows each token.")
+      .init(
+          [](const py::object& tokens, int64_t batch, int64_t length, const std::string& order, uint64_t seed) {
+            const data::Order how = data::order_named(order);
+            data::Tokens all = PyUnicode_Check(tokens.ptr()) || py::hasattr(tokens, "__fspath__")
+                                   ? data::Tokens(data::TokenFile::open(py::cast<std::filesystem::path>(tokens)))
+                                   : data::Tokens(py::cast<std::vector<int32_t>>(tokens));
+            return std::make_unique<data::Loader>(std::move(all), data::LoaderOptions{batch, length, 1, how, seed});
+          },
+          "tokens"_a, "batch_size"_a = 12, "length"_a = 64, "order"_a = "random", "seed"_a = 1)
       .def(
           "next",
           [](data::Loader& self) {
@@ -292,15 +275,15 @@ void bind_loaders(py::module_& m) {
           "state"_a, "Goes on where a state was taken.");
 }
 
-void bind_transforms(py::module_& m) {
-  py::class_<data::Random>(m, "Random", "The chance of one sample.")
+void bind_transforms(Scope& m) {
+  Class<data::Random>(m, "Random", "The chance of one sample.")
       .def("below", &data::Random::below, "count"_a)
       .def("uniform", [](data::Random& self) { return self.uniform(); })
       .def("chance", &data::Random::chance, "probability"_a);
   struct Native {
     data::Transform transform;
   };
-  py::class_<Native>(m, "Transform", "What is done to a tensor of a sample.")
+  Class<Native>(m, "Transform", "What is done to a tensor of a sample.")
       .def(
           "__call__",
           [](const Native& self, const Tensor& x, uint64_t seed) {
@@ -310,7 +293,7 @@ void bind_transforms(py::module_& m) {
           "x"_a, "seed"_a = 0);
   const auto made = [](data::Transform transform) { return Native{std::move(transform)}; };
   const auto transform_of = [](const py::object& object) -> data::Transform {
-    if (py::isinstance<Native>(object)) return py::cast<Native&>(object).transform;
+    if (py::isinstance<Native>(object)) return held<Native>(object)->transform;
     return [function = keep(object)](const Tensor& x, data::Random&) {
       const Callback callback;
       return of_the_user([&] {
@@ -397,7 +380,7 @@ void bind_transforms(py::module_& m) {
         return data::make_grid(images, {columns, padding, 0});
       },
       "images"_a, "columns"_a = 8, "padding"_a = 2, "Pictures as one.");
-  py::class_<data::Table>(m, "Table", "Columns of a CSV file, by their names.")
+  Class<data::Table>(m, "Table", "Columns of a CSV file, by their names.")
       .def("__len__", &data::Table::rows)
       .def("__contains__", &data::Table::contains, "name"_a)
       .def_property_readonly("names", &data::Table::names)
@@ -427,9 +410,8 @@ void bind_transforms(py::module_& m) {
       },
       "path"_a, "separator"_a = ",", "header"_a = true, "names"_a = std::vector<std::string>(),
       "The columns of a CSV file, which may be compressed; what they hold is found out.");
-  m.def(
-      "load_idx", [](const std::filesystem::path& path, const Device& device) { return data::load_idx(path, device); },
-      "path"_a, "device"_a = py::none(), "The array in a file of MNIST's kind, packed with gzip or not.");
+  m.def("load_idx", &data::load_idx, "path"_a, "device"_a = py::none(),
+        "The array in a file of MNIST's kind, packed with gzip or not.");
   m.def(
       "stories", [](int64_t bytes, uint64_t seed) { return data::stories(bytes, seed); }, "bytes"_a, "seed"_a = 1,
       "Short stories in simple English, made up.");
@@ -437,8 +419,8 @@ void bind_transforms(py::module_& m) {
 
 }  // namespace
 
-void bind_data(py::module_& m) {
-  py::module_ data = m.def_submodule("_data");
+void bind_data(Scope& m) {
+  Scope data = m.def_submodule("_data");
   bind_datasets(data);
   bind_loaders(data);
   bind_transforms(data);

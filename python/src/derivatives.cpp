@@ -1,5 +1,6 @@
 // tenon.autograd.functional and what vmap() calls: functions of functions of Python.
 
+#include "bind.h"
 #include "callbacks.h"
 #include "functions.h"
 
@@ -51,7 +52,7 @@ constexpr const char* kInputs = "inputs: a function of tensors";
 
 using Rows = std::vector<std::vector<Tensor>> (*)(const TensorFunction&, std::span<const Tensor>,
                                                   const DerivativeOptions&);
-void def_rows(py::module_& m, const char* name, Rows rows, bool of_number, const char* help) {
+void def_rows(Scope& m, const char* name, Rows rows, bool of_number, const char* help) {
   m.def(
       name,
       [rows, of_number](const py::object& func, const py::object& given, bool create_graph, bool strict, bool,
@@ -71,7 +72,7 @@ void def_rows(py::module_& m, const char* name, Rows rows, bool of_number, const
 
 using WithVector = autograd::Product (*)(const TensorFunction&, std::span<const Tensor>, std::span<const Tensor>,
                                          const DerivativeOptions&);
-void def_product(py::module_& m, const char* name, WithVector product, bool is_like_outputs, const char* help) {
+void def_product(Scope& m, const char* name, WithVector product, bool is_like_outputs, const char* help) {
   m.def(
       name,
       [product, is_like_outputs](const py::object& func, const py::object& given, const py::object& v,
@@ -91,8 +92,8 @@ void def_product(py::module_& m, const char* name, WithVector product, bool is_l
 
 }  // namespace
 
-void bind_derivatives(py::module_& m) {
-  py::module_ made =
+void bind_derivatives(Scope& m) {
+  Scope made =
       m.def_submodule("_functional", R"(Derivatives of functions: Jacobians, Hessians and their products with vectors.
 
 >>> import tenon

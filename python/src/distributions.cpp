@@ -1,5 +1,6 @@
 // tenon.distributions.
 
+#include "bind.h"
 #include "functions.h"
 #include "types.h"
 
@@ -30,7 +31,7 @@ auto meanwhile(F&& f) {
   return f();
 }
 
-void bind_base(py::module_& m) {
+void bind_base(Scope& m) {
   using Draw = Tensor (Distribution::*)(const Dims&, Generator*) const;
   const auto draw = [](Draw method) {
     return [method](const Distribution& self, const py::object& shape, const py::object& generator) {
@@ -39,7 +40,7 @@ void bind_base(py::module_& m) {
       return meanwhile([&] { return (self.*method)(sizes, from); });
     };
   };
-  py::class_<Distribution, std::shared_ptr<Distribution>>(m, "Distribution", "What all distributions have.")
+  Class<Distribution>(m, "Distribution", "What all distributions have.")
       .def_property_readonly(
           "batch_shape", [](const Distribution& self) { return shape_object(self.batch_shape()); },
           "One distribution for each element of this shape.")
@@ -67,37 +68,39 @@ void bind_base(py::module_& m) {
 }
 
 template <typename Kind>
-using Class = py::class_<Kind, Distribution, std::shared_ptr<Kind>>;
+using Derived = Class<Kind, Distribution>;
 
 /// Of two parameters.
 template <typename Kind>
-Class<Kind> bind_two(py::module_& m, const char* name, const char* first, const char* second, const char* help) {
-  return Class<Kind>(m, name, help)
-      .def(py::init([](const py::object& a, const py::object& b, const py::object&) {
-             const Operand one = operand_in(a), other = operand_in(b);
-             return meanwhile([&] { return Kind(one, other); });
-           }),
-           py::arg(first), py::arg(second), "validate_args"_a = py::none());
+Derived<Kind> bind_two(Scope& m, const char* name, const char* first, const char* second, const char* help) {
+  return Derived<Kind>(m, name, help)
+      .init(
+          [](const py::object& a, const py::object& b, const py::object&) {
+            const Operand one = operand_in(a), other = operand_in(b);
+            return meanwhile([&] { return Kind(one, other); });
+          },
+          py::arg(first), py::arg(second), "validate_args"_a = py::none());
 }
 
 /// Of probabilities or their logarithms.
 template <typename Kind, typename Parameter>
-void bind_choices(py::module_& m, const char* name, const char* help) {
-  Class<Kind>(m, name, help)
-      .def(py::init([name](const py::object& probs, const py::object& logits, const py::object&) {
-             const auto [object, given] = one_of(name, probs, logits);
-             const auto parameter = Convert<Parameter>::from(object.ptr());
-             return meanwhile([&, kind = given] { return Kind(parameter, kind); });
-           }),
-           "probs"_a = py::none(), "logits"_a = py::none(), "validate_args"_a = py::none())
+void bind_choices(Scope& m, const char* name, const char* help) {
+  Derived<Kind>(m, name, help)
+      .init(
+          [name](const py::object& probs, const py::object& logits, const py::object&) {
+            const auto [object, given] = one_of(name, probs, logits);
+            const auto parameter = Convert<Parameter>::from(object.ptr());
+            return meanwhile([&, kind = given] { return Kind(parameter, kind); });
+          },
+          "probs"_a = py::none(), "logits"_a = py::none(), "validate_args"_a = py::none())
       .def_property_readonly("probs", &Kind::probs)
       .def_property_readonly("logits", &Kind::logits);
 }
 
 }  // namespace
 
-void bind_distributions(py::module_& m) {
-  py::module_ made = m.def_submodule("_distributions");
+void bind_distributions(Scope& m) {
+  Scope made = m.def_submodule("_distributions");
   bind_base(made);
   bind_two<Normal>(made, "Normal", "loc", "scale", "The bell curve around loc with the deviation scale.")
       .def_property_readonly("loc", &Normal::loc)
@@ -116,11 +119,10 @@ void bind_distributions(py::module_& m) {
   bind_choices<Bernoulli, Operand>(made, "Bernoulli", "1 with a probability, else 0; logits are log(p / (1 - p)).");
   bind_choices<Categorical, Tensor>(made, "Categorical",
                                     "One of 0, 1, ..., with the probabilities of the last dim, or their logarithms.");
-  Class<Dirichlet>(made, "Dirichlet", "Probabilities that sum to 1 along the last dim.")
-      .def(py::init([](const Tensor& concentration, const py::object&) {
-             return meanwhile([&] { return Dirichlet(concentration); });
-           }),
-           "concentration"_a, "validate_args"_a = py::none())
+  Derived<Dirichlet>(made, "Dirichlet", "Probabilities that sum to 1 along the last dim.")
+      .init([](const Tensor& concentration,
+               const py::object&) { return meanwhile([&] { return Dirichlet(concentration); }); },
+            "concentration"_a, "validate_args"_a = py::none())
       .def_property_readonly("concentration", &Dirichlet::concentration);
   made.def("kl_divergence", &kl_divergence, "p"_a, "q"_a, "The mean of log p - log q over p, of two of one kind.");
 }

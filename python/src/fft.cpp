@@ -1,5 +1,6 @@
 // tenon.fft.
 
+#include "bind.h"
 #include "functions.h"
 #include "types.h"
 
@@ -18,7 +19,7 @@ fft::Sizes sizes_in(const py::object& object) {
   return Convert<Dims>::from(object.ptr());
 }
 
-void def(py::module_& m, const std::string& name, OfOne one, OfTwo two, OfAll all, const std::string& help) {
+void def(Scope& m, const std::string& name, OfOne one, OfTwo two, OfAll all, const std::string& help) {
   m.def(
       name.c_str(),
       [one](const Tensor& x, std::optional<int64_t> n, int64_t dim, const std::optional<std::string>& norm) {
@@ -53,8 +54,8 @@ Options options_of(const py::object& dtype, const py::object& device) {
 
 }  // namespace
 
-void bind_fft(py::module_& m) {
-  py::module_ made = m.def_submodule("_fft");
+void bind_fft(Scope& m) {
+  Scope made = m.def_submodule("_fft");
   def(made, "fft", fft::fft, fft::fft2, fft::fftn,
       "The Fourier transform of complex numbers, which are pairs: (..., 2).");
   def(made, "ifft", fft::ifft, fft::ifft2, fft::ifftn, "The inverse of fft().");

@@ -1,5 +1,6 @@
 // Files of tensors: safetensors, PyTorch's, numpy's.
 
+#include "bind.h"
 #include "functions.h"
 
 namespace tenon::python {
@@ -32,7 +33,7 @@ std::vector<Tensor> tensors_in(const py::list& list) {
 
 }  // namespace
 
-void bind_files(py::module_& m) {
+void bind_files(Scope& m) {
   m.def("_behind_links", [](const std::filesystem::path& path) { return io::behind_links("save", path); });
   m.def("_load_safetensors", [](const std::filesystem::path& path, const Device& device, bool is_mapped) {
     io::SafetensorsFile file;

@@ -1,5 +1,6 @@
 // What the tests of the module need, and no program.
 
+#include "bind.h"
 #include "functions.h"
 #include "tenon/backends/remote/remote_device.h"
 #include "tenon/device/registry.h"
@@ -28,6 +29,9 @@ const std::map<std::string, Make>& layers_of_cpp() {
       {"BatchNorm1d(3)", maker<nn::BatchNorm1d>(3)},
       {"BatchNorm2d(3)", maker<nn::BatchNorm2d>(3)},
       {"BatchNorm3d(3)", maker<nn::BatchNorm3d>(3)},
+      {"InstanceNorm1d(3, affine=True, track_running_stats=True)",
+       maker<nn::InstanceNorm1d>(3, nn::InstanceNormOptions{.affine = true, .track_running_stats = true})},
+      {"InstanceNorm2d(3, affine=True)", maker<nn::InstanceNorm2d>(3, nn::InstanceNormOptions{.affine = true})},
       {"Conv1d(2, 4, 3)", maker<nn::Conv1d>(2, 4, 3)},
       {"Conv2d(2, 4, (3, 2), groups=2)",
        [] { return std::make_shared<nn::Conv2d>(2, 4, nn::Size2(3, 2), nn::Conv2dOptions{.groups = 2}); }},
@@ -41,6 +45,9 @@ const std::map<std::string, Make>& layers_of_cpp() {
       {"LSTM(3, 4, proj_size=2)",
        [] { return std::make_shared<nn::LSTM>(3, 4, nn::RecurrentOptions{.proj_size = 2}); }},
       {"GRU(3, 4, bias=False)", [] { return std::make_shared<nn::GRU>(3, 4, nn::RecurrentOptions{.bias = false}); }},
+      {"RNNCell(3, 4, nonlinearity='relu')", maker<nn::RNNCell>(3, 4, nn::CellOptions{.nonlinearity = "relu"})},
+      {"LSTMCell(3, 4)", maker<nn::LSTMCell>(3, 4)},
+      {"GRUCell(3, 4, bias=False)", maker<nn::GRUCell>(3, 4, nn::CellOptions{.bias = false})},
       {"MultiheadAttention(8, 2)", maker<nn::MultiheadAttention>(8, 2)},
       {"TransformerEncoderLayer(8, 2)", maker<nn::TransformerEncoderLayer>(8, 2)},
       {"TransformerDecoderLayer(8, 2)", maker<nn::TransformerDecoderLayer>(8, 2)},
@@ -53,7 +60,7 @@ const std::map<std::string, Make>& layers_of_cpp() {
 
 }  // namespace
 
-void bind_for_tests(py::module_& m) {
+void bind_for_tests(Scope& m) {
   m.def("_lose_remote", [] { backends::remote::lose(device::open(device::find("remote")), "the driver was reset"); });
   m.def("_layers_of_cpp", [] {
     py::list names;

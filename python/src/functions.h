@@ -6,6 +6,8 @@
 
 namespace tenon::python {
 
+class Scope;  // a module with functions of C++; bind.h
+
 // Notes of functions, before the type and the module are made.
 void note_functions();
 void note_by_hand();
@@ -13,6 +15,8 @@ void note_creation();
 void note_creation_by_hand();
 void note_layers();
 void note_arrays();
+void note_hooks();
+void note_printing();
 void note_linalg();
 void note_positions();
 void note_members();
@@ -26,30 +30,22 @@ py::module_ functions_below(py::module_& m, const char* name, Kind kind);
 /// Makes tenon.Tensor.
 void prepare_tensor_type(py::module_& m);
 
-void bind_types(py::module_& m);
-void bind_autograd(py::module_& m);
-void bind_module(py::module_& nn);
-void bind_functional(py::module_& nn);
-void bind_optim(py::module_& m);
-void bind_files(py::module_& m);
-void bind_text(py::module_& m);
-void bind_data(py::module_& m);
-void bind_models(py::module_& m);
-void bind_training(py::module_& m);
-void bind_linalg(py::module_& m);
-void bind_derivatives(py::module_& m);
-void bind_distributions(py::module_& m);
-void bind_fft(py::module_& m);
-void bind_rl(py::module_& m);
-void bind_for_tests(py::module_& m);
-/// Once all is bound: calls with a wrong self, or with objects that were not made, are refused.
-void guard_calls(py::module_& m);
-/// Behind a call that failed: what pybind11 says about wrong arguments, in one line; refusal.cpp.
-void say_in_one_line(const py::detail::function_record& function, PyObject* args, PyObject* keywords);
-
-/// Throws a TypeError that says in one line what a function takes and what it was given.
-[[noreturn]] void refuse_arguments(const py::detail::function_call& call);
-
+void bind_types(Scope& m);
+void bind_autograd(Scope& m);
+void bind_module(Scope& nn);
+void bind_functional(Scope& nn);
+void bind_optim(Scope& m);
+void bind_files(Scope& m);
+void bind_text(Scope& m);
+void bind_data(Scope& m);
+void bind_models(Scope& m);
+void bind_training(Scope& m);
+void bind_linalg(Scope& m);
+void bind_derivatives(Scope& m);
+void bind_distributions(Scope& m);
+void bind_fft(Scope& m);
+void bind_rl(Scope& m);
+void bind_for_tests(Scope& m);
 /// Python's view of the buffer protocol for tensors; array.cpp.
 int get_buffer(PyObject* self, Py_buffer* view, int flags);
 void release_buffer(PyObject* self, Py_buffer* view);

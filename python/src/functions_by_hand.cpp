@@ -156,6 +156,34 @@ Same draw_integers(Tensor x, const py::object& limits, std::optional<int64_t> lo
   return {};
 }
 
+/// "FloatTensor" of float32: what PyTorch called dtypes before it had them.
+const char* older_name(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return "FloatTensor";
+    case DType::f64: return "DoubleTensor";
+    case DType::f16: return "HalfTensor";
+    case DType::bf16: return "BFloat16Tensor";
+    case DType::i64: return "LongTensor";
+    case DType::i32: return "IntTensor";
+    case DType::u8: return "ByteTensor";
+    default: return "BoolTensor";
+  }
+}
+
+/// A dtype, also under its older name: a text such as "torch.FloatTensor", or the function tenon.FloatTensor.
+DType dtype_of_older_name(const py::object& object) {
+  std::string name;
+  if (PyUnicode_Check(object.ptr()))
+    name = py::cast<std::string>(object);
+  else if (PyFunction_Check(object.ptr()))
+    name = py::cast<std::string>(object.attr("__name__"));
+  name = name.substr(name.rfind('.') + 1);
+  for (const DType dtype : kAllDTypes) {
+    if (name == older_name(dtype)) return dtype;
+  }
+  return Convert<DType>::from(object.ptr());
+}
+
 }  // namespace
 
 void note_by_hand() {
@@ -377,7 +405,10 @@ void note_by_hand() {
            if (where && dtype) return x.to(*where, *dtype);
            return where ? x.to(*where) : dtype ? x.to(*dtype) : x;
          }>("In another dtype or on another device.", kMethod);
-  define<"type", "x, dtype", [](const Tensor& x, DType dtype) { return x.to(dtype); }>("In another dtype.", kMethod);
+  define<"type", "x, dtype=None", [](const Tensor& x, const py::object& dtype) -> py::object {
+    if (dtype.is_none()) return py::str(fmt::format("tenon.{}", older_name(x.dtype())));
+    return py::reinterpret_steal<py::object>(to_python(x.to(dtype_of_older_name(dtype))));
+  }>("In another dtype; without one, the name of the dtype that it has, as PyTorch calls it.", kMethod);
   define<"type_as", "x, other", [](const Tensor& x, const Tensor& other) { return x.to(other.dtype()); }>(
       "In the dtype of another.", kMethod);
   define<"float", "x", [](const Tensor& x) { return x.to(DType::f32); }>("As float32.", kMethod);

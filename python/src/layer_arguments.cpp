@@ -2,6 +2,8 @@
 
 #include "layer_arguments.h"
 
+#include <cmath>
+
 #include "nn.h"
 
 namespace tenon::python {
@@ -10,6 +12,11 @@ Tensor in_place_if(bool in_place, const Tensor& input, Tensor result) {
   if (!in_place) return result;
   Tensor written = input;
   return written.copy_(result);
+}
+
+void within(Tensor& tensor, int64_t inputs) {
+  const double bound = 1 / std::sqrt(static_cast<double>(inputs));
+  nn::init::uniform_(tensor, -bound, bound);
 }
 
 void require_plain_embedding(const char* function, const std::optional<double>& max_norm, bool scale_grad_by_freq) {
@@ -152,6 +159,34 @@ py::object run_recurrent(const std::string& cell_name, const Tensor& x, const py
   const auto object = [](const Tensor& made) { return py::reinterpret_steal<py::object>(wrap_new(made)); };
   if (is_lstm) return py::make_tuple(object(output.y), py::make_tuple(object(output.state.h), object(output.state.c)));
   return py::make_tuple(object(output.y), object(output.state.h));
+}
+
+py::object run_step(const std::string& op, const std::string& cell_name, const Tensor& x, const py::object& state,
+                    const nn::RecurrentWeights& weights) {
+  const nn::RecurrentCell cell = recurrent_cell(cell_name);
+  const bool is_lstm = cell == nn::RecurrentCell::lstm;
+  nn::RecurrentState given = recurrent_state(state, is_lstm);
+  Tensor input = x;
+  std::optional<Autocast> off;
+  if (autocast_dtype() && (is_lstm || cell == nn::RecurrentCell::gru)) {  // whose states stay wide, as PyTorch's do
+    off.emplace(DType::bf16, false);
+    for (Tensor* one : {&input, &given.h, &given.c}) {
+      if (one->defined()) *one = one->to(weights.weight_ih.dtype());
+    }
+  }
+  const nn::RecurrentState next = nn::recurrent_step(op, cell, input, weights, given);
+  const auto object = [](const Tensor& made) { return py::reinterpret_steal<py::object>(wrap_new(made)); };
+  return is_lstm ? py::make_tuple(object(next.h), object(next.c)) : object(next.h);
+}
+
+Tensor residual(const Tensor& x, const py::object& branch, const py::object& norm, const py::object& dropout,
+                bool norm_first) {
+  const auto call = [](const py::object& function, const Tensor& given) {
+    const py::object made = function(py::reinterpret_steal<py::object>(wrap(given)));
+    return Convert<Tensor>::from(made.ptr());
+  };
+  if (norm_first) return x + call(dropout, call(branch, call(norm, x)));
+  return call(norm, x + call(dropout, call(branch, x)));
 }
 
 }  // namespace tenon::python

@@ -67,6 +67,9 @@ void released(F&& work) {
   work();
 }
 
+/// Initial values of a layer of so many inputs: even within 1 / sqrt(inputs) of 0.
+void within(Tensor& tensor, int64_t inputs);
+
 /// Refuses what PyTorch's embeddings have and these do not.
 void require_plain_embedding(const char* function, const std::optional<double>& max_norm, bool scale_grad_by_freq);
 Tensor embedded(const Tensor& index, const Tensor& weight, std::optional<int64_t> padding_idx,
@@ -89,5 +92,12 @@ std::function<Tensor(const Tensor&, const Tensor&)> distance_of(const py::object
 /// RNN, LSTM or GRU with these parameters, layer by layer: (results, state), where an LSTM's state is a pair.
 py::object run_recurrent(const std::string& cell, const Tensor& x, const py::object& state, const Tensor& lengths,
                          std::vector<Tensor> parameters, const nn::RecurrentOptions& options);
+
+/// One step of a cell: the state, which of an LSTM is a pair.
+py::object run_step(const std::string& op, const std::string& cell, const Tensor& x, const py::object& state,
+                    const nn::RecurrentWeights& weights);
+/// x + dropout(branch(norm(x))), or norm(x + dropout(branch(x))), of modules and functions of Python.
+Tensor residual(const Tensor& x, const py::object& branch, const py::object& norm, const py::object& dropout,
+                bool norm_first);
 
 }  // namespace tenon::python

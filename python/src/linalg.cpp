@@ -2,6 +2,7 @@
 
 #include "linalg.h"
 
+#include "bind.h"
 #include "functions.h"
 #include "types.h"
 
@@ -61,7 +62,7 @@ PyObject* to_python(linalg::LeastSquares found) {
 
 PyObject* lin_alg_error_type() { return lin_alg_error; }
 
-void bind_linalg(py::module_& m) {
+void bind_linalg(Scope& m) {
   lin_alg_error = PyErr_NewExceptionWithDoc(
       "tenon.linalg.LinAlgError",
       "A matrix that an algorithm cannot do with: singular for inv(), or not positive-definite for cholesky().",

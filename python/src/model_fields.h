@@ -35,6 +35,6 @@ Config config_of(Config config, const py::kwargs& keywords, const Setters<Config
 }
 
 /// The classes of bert.cpp, which derive from `base`.
-void bind_bert(py::module_& m, const py::object& base);
+void bind_bert(Scope& m, const py::object& base);
 
 }  // namespace tenon::python

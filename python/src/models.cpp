@@ -2,6 +2,7 @@
 //
 // Their classes derive from one of Python's, nn.module.ModuleOfCpp, which has to be there first: _bind_models takes it.
 
+#include "bind.h"
 #include "model_fields.h"
 #include "nn.h"
 
@@ -110,10 +111,9 @@ const Setters<models::ViTConfig>& vit_fields() {
   return fields;
 }
 
-void bind_picture_models(py::module_& m, const py::object& base) {
+void bind_picture_models(Scope& m, const py::object& base) {
   using models::PictureModel, models::ResNet, models::ViT;
-  py::class_<PictureModel, std::shared_ptr<PictureModel>>(m, "PictureModel", base,
-                                                          "What networks that classify pictures share.")
+  Class<PictureModel>(m, "PictureModel", base, "What networks that classify pictures share.")
       .def(
           "save",
           [](const PictureModel& self, const std::filesystem::path& folder) {
@@ -129,27 +129,29 @@ void bind_picture_models(py::module_& m, const py::object& base) {
           },
           "file"_a, "strict"_a = true, "Takes torchvision's weights from .safetensors, .pt or .pth.")
       .def_property_readonly("config", [](const PictureModel& self) { return self.config_json(); });
-  py::class_<ResNet, PictureModel, std::shared_ptr<ResNet>>(
-      m, "ResNet", "ResNet as torchvision has it: ResNet(50), ResNet(18, classes=10, small_pictures=True).")
-      .def(py::init([](int64_t layers, const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
-             return std::make_shared<ResNet>(config_of(models::ResNetConfig::resnet(layers), fields, resnet_fields()),
-                                             layer_options(dtype, device));
-           }),
-           "layers"_a = 50, "device"_a = py::none(), "dtype"_a = py::none())
+  Class<ResNet, PictureModel>(m, "ResNet",
+                              "ResNet as torchvision has it: ResNet(50), ResNet(18, classes=10, small_pictures=True).")
+      .init(
+          [](int64_t layers, const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
+            return std::make_shared<ResNet>(config_of(models::ResNetConfig::resnet(layers), fields, resnet_fields()),
+                                            layer_options(dtype, device));
+          },
+          "layers"_a = 50, "device"_a = py::none(), "dtype"_a = py::none())
       .def_static(
           "load",
           [](const std::filesystem::path& folder, const py::object& device) {
             return std::shared_ptr<ResNet>(ResNet::load(folder, layer_options({}, device)));
           },
           "folder"_a, "device"_a = py::none(), "From a folder that save() wrote.");
-  py::class_<ViT, PictureModel, std::shared_ptr<ViT>>(
+  Class<ViT, PictureModel>(
       m, "ViT",
       "ViT as torchvision has it: B/16 unless other sizes are given, ViT(image_size=32, patch_size=4, layers=6).")
-      .def(py::init([](const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
-             return std::make_shared<ViT>(config_of(models::ViTConfig::b_16(), fields, vit_fields()),
-                                          layer_options(dtype, device));
-           }),
-           "device"_a = py::none(), "dtype"_a = py::none())
+      .init(
+          [](const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
+            return std::make_shared<ViT>(config_of(models::ViTConfig::b_16(), fields, vit_fields()),
+                                         layer_options(dtype, device));
+          },
+          "device"_a = py::none(), "dtype"_a = py::none())
       .def_static(
           "load",
           [](const std::filesystem::path& folder, const py::object& device) {
@@ -158,8 +160,8 @@ void bind_picture_models(py::module_& m, const py::object& base) {
           "folder"_a, "device"_a = py::none(), "From a folder that save() wrote.");
 }
 
-void bind_language_models(py::module_& m, const py::object& base) {
-  py::class_<CausalLm, std::shared_ptr<CausalLm>>(m, "CausalLm", base, "What decoder language models have.")
+void bind_language_models(Scope& m, const py::object& base) {
+  Class<CausalLm>(m, "CausalLm", base, "What decoder language models have.")
       .def(
           "_forward_of_library", [](const CausalLm& self, const Tensor& ids) { return self.forward(ids); }, "ids"_a,
           "Logits (batch, time, vocabulary) of ids (batch, time).")
@@ -190,14 +192,14 @@ void bind_language_models(py::module_& m, const py::object& base) {
           "prompt"_a, "new_tokens"_a = 64, "temperature"_a = 0.0, "top_k"_a = 0, "top_p"_a = 1.0, "min_p"_a = 0.0,
           "repetition_penalty"_a = 1.0, "stop"_a = py::none(), "generator"_a = py::none(),
           "The tokens of a prompt and those that follow it.");
-  py::class_<models::Gpt2, CausalLm, std::shared_ptr<models::Gpt2>>(
+  Class<models::Gpt2, CausalLm>(
       m, "GPT2", "GPT-2 in any size: GPT2('distilgpt2'), GPT2(layers=2, heads=2, width=64, vocabulary=100).")
-      .def(py::init([](const std::string& size, const py::object& device, std::optional<DType> dtype,
-                       const py::kwargs& fields) {
-             return std::make_shared<models::Gpt2>(config_of(gpt2_config(size), fields, gpt2_fields()),
-                                                   layer_options(dtype, device));
-           }),
-           "size"_a = "gpt2", "device"_a = py::none(), "dtype"_a = py::none())
+      .init(
+          [](const std::string& size, const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
+            return std::make_shared<models::Gpt2>(config_of(gpt2_config(size), fields, gpt2_fields()),
+                                                  layer_options(dtype, device));
+          },
+          "size"_a = "gpt2", "device"_a = py::none(), "dtype"_a = py::none())
       .def_static(
           "load",
           [](const std::filesystem::path& folder, const py::object& device, int64_t padded) {
@@ -205,12 +207,13 @@ void bind_language_models(py::module_& m, const py::object& base) {
           },
           "folder"_a, "device"_a = py::none(), "padded_vocabulary"_a = 0, "From a folder as transformers writes it.")
       .def_property_readonly("config", [](const models::Gpt2& self) { return self.config().to_json(); });
-  py::class_<models::Llama, CausalLm, std::shared_ptr<models::Llama>>(m, "Llama", "Llama in any size.")
-      .def(py::init([](const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
-             return std::make_shared<models::Llama>(config_of(models::LlamaConfig{}, fields, llama_fields()),
-                                                    layer_options(dtype, device));
-           }),
-           "device"_a = py::none(), "dtype"_a = py::none())
+  Class<models::Llama, CausalLm>(m, "Llama", "Llama in any size.")
+      .init(
+          [](const py::object& device, std::optional<DType> dtype, const py::kwargs& fields) {
+            return std::make_shared<models::Llama>(config_of(models::LlamaConfig{}, fields, llama_fields()),
+                                                   layer_options(dtype, device));
+          },
+          "device"_a = py::none(), "dtype"_a = py::none())
       .def_static(
           "load",
           [](const std::filesystem::path& folder, const py::object& device) {
@@ -224,27 +227,27 @@ void bind_language_models(py::module_& m, const py::object& base) {
           },
           "file"_a, "From a file of llama2.c.")
       .def_property_readonly("config", [](const models::Llama& self) { return self.config().to_json(); });
-  py::class_<models::CnnConfig>(m, "_CnnConfig");
-  py::class_<models::Cnn, std::shared_ptr<models::Cnn>>(m, "CNN", base, "A small convolutional network for images.")
-      .def(py::init([](int64_t image_channels, int64_t height, int64_t width, int64_t classes, int64_t stages,
-                       int64_t channels, int64_t convolutions, bool batch_norm, int64_t hidden, double dropout) {
-             return std::make_shared<models::Cnn>(models::CnnConfig{
-                 image_channels, height, width, classes, stages, channels, convolutions, batch_norm, hidden, dropout});
-           }),
-           "image_channels"_a = 1, "height"_a = 28, "width"_a = 28, "classes"_a = 10, "stages"_a = 2, "channels"_a = 32,
-           "convolutions"_a = 1, "batch_norm"_a = false, "hidden"_a = 0, "dropout"_a = 0.0)
+  Class<models::CnnConfig>(m, "_CnnConfig");
+  Class<models::Cnn>(m, "CNN", base, "A small convolutional network for images.")
+      .init(
+          [](int64_t image_channels, int64_t height, int64_t width, int64_t classes, int64_t stages, int64_t channels,
+             int64_t convolutions, bool batch_norm, int64_t hidden, double dropout) {
+            return std::make_shared<models::Cnn>(models::CnnConfig{
+                image_channels, height, width, classes, stages, channels, convolutions, batch_norm, hidden, dropout});
+          },
+          "image_channels"_a = 1, "height"_a = 28, "width"_a = 28, "classes"_a = 10, "stages"_a = 2, "channels"_a = 32,
+          "convolutions"_a = 1, "batch_norm"_a = false, "hidden"_a = 0, "dropout"_a = 0.0)
       .def("save", &models::Cnn::save, "folder"_a)
       .def_static("load", [](const std::filesystem::path& folder) {
         return std::shared_ptr<models::Cnn>(models::Cnn::load(folder));
       });
 }
 
-void bind_parts(py::module_& m, const py::object& base) {
-  py::class_<nn::KvCache>(m, "KvCache", "Keys and values of the tokens seen so far.")
-      .def(py::init([](int64_t batch, int64_t heads, int64_t length, int64_t width) {
-             return nn::KvCache(batch, heads, length, width);
-           }),
-           "batch"_a, "kv_heads"_a, "max_length"_a, "head_width"_a)
+void bind_parts(Scope& m, const py::object& base) {
+  Class<nn::KvCache>(m, "KvCache", "Keys and values of the tokens seen so far.")
+      .init([](int64_t batch, int64_t heads, int64_t length,
+               int64_t width) { return nn::KvCache(batch, heads, length, width); },
+            "batch"_a, "kv_heads"_a, "max_length"_a, "head_width"_a)
       .def("append", py::overload_cast<const Tensor&, const Tensor&>(&nn::KvCache::append), "keys"_a, "values"_a)
       .def("advance", &nn::KvCache::advance, "tokens"_a)
       .def("rewind", &nn::KvCache::rewind, "length"_a = 0)
@@ -253,13 +256,13 @@ void bind_parts(py::module_& m, const py::object& base) {
       .def_property_readonly("keys", &nn::KvCache::keys)
       .def_property_readonly("values", &nn::KvCache::values)
       .def_property_readonly("position", &nn::KvCache::position);
-  py::class_<nn::RotaryEmbedding, std::shared_ptr<nn::RotaryEmbedding>>(
-      m, "RotaryEmbedding", base, "Turns pairs of elements by angles that grow with positions.")
-      .def(py::init([](int64_t width, int64_t positions, double theta, bool interleaved) {
-             return std::make_shared<nn::RotaryEmbedding>(
-                 width, positions, theta, interleaved ? nn::RotaryLayout::interleaved : nn::RotaryLayout::halves);
-           }),
-           "width"_a, "max_positions"_a, "theta"_a = 10000.0, "interleaved"_a = false)
+  Class<nn::RotaryEmbedding>(m, "RotaryEmbedding", base, "Turns pairs of elements by angles that grow with positions.")
+      .init(
+          [](int64_t width, int64_t positions, double theta, bool interleaved) {
+            return std::make_shared<nn::RotaryEmbedding>(
+                width, positions, theta, interleaved ? nn::RotaryLayout::interleaved : nn::RotaryLayout::halves);
+          },
+          "width"_a, "max_positions"_a, "theta"_a = 10000.0, "interleaved"_a = false)
       .def(
           "_forward_of_library",
           [](const nn::RotaryEmbedding& self, const Tensor& x, int64_t offset) { return self.forward(x, offset); },
@@ -276,12 +279,13 @@ struct Writer {
       : model(std::move(m)), tokenizer(std::move(t)), writer(*model, *tokenizer) {}
 };
 
-void bind_writing(py::module_& m) {
-  py::class_<Writer>(m, "TextWriter", "Text from prompts, as text; keeps the captured step between calls.")
-      .def(py::init([](std::shared_ptr<CausalLm> model, std::shared_ptr<text::Tokenizer> tokenizer) {
-             return std::make_unique<Writer>(std::move(model), std::move(tokenizer));
-           }),
-           "model"_a, "tokenizer"_a)
+void bind_writing(Scope& m) {
+  Class<Writer>(m, "TextWriter", "Text from prompts, as text; keeps the captured step between calls.")
+      .init(
+          [](std::shared_ptr<CausalLm> model, std::shared_ptr<text::Tokenizer> tokenizer) {
+            return std::make_unique<Writer>(std::move(model), std::move(tokenizer));
+          },
+          "model"_a, "tokenizer"_a)
       .def(
           "write",
           [](Writer& self, const py::object& prompts, int64_t new_tokens, double temperature, int64_t top_k,
@@ -333,15 +337,15 @@ void bind_writing(py::module_& m) {
 
 }  // namespace
 
-void bind_models(py::module_& m) {
-  py::module_ models = m.def_submodule("_models");
-  models.def("_bind_models", [models](const py::object& base) mutable {
-    bind_parts(models, base);
-    bind_language_models(models, base);
-    bind_picture_models(models, base);
-    bind_bert(models, base);
-    bind_writing(models);
-    guard_calls(models);
+void bind_models(Scope& m) {
+  Scope models = m.def_submodule("_models");
+  models.def("_bind_models", [made = models](const py::object& base) {
+    Scope into = made;
+    bind_parts(into, base);
+    bind_language_models(into, base);
+    bind_picture_models(into, base);
+    bind_bert(into, base);
+    bind_writing(into);
   });
   models.def(
       "load_model",

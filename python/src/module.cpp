@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "bind.h"
 #include "functions.h"
 
 namespace tenon::python {
@@ -26,7 +27,8 @@ void let_interrupts_end_the_process() {
 
 }  // namespace
 
-PYBIND11_MODULE(_tenon, m) {
+PYBIND11_MODULE(_tenon, module) {
+  Scope m(module);
   m.doc() = "Tenon's C++ library.";
   bind_types(m);
   note_functions();
@@ -35,6 +37,8 @@ PYBIND11_MODULE(_tenon, m) {
   note_creation_by_hand();
   note_layers();
   note_arrays();
+  note_hooks();
+  note_printing();
   note_linalg();
   note_positions();
   note_members();
@@ -49,7 +53,7 @@ PYBIND11_MODULE(_tenon, m) {
   });
 
   bind_autograd(m);
-  py::module_ nn = m.def_submodule("_nn");
+  Scope nn = m.def_submodule("_nn");
   bind_module(nn);
   bind_functional(nn);
   bind_optim(m);
@@ -64,7 +68,6 @@ PYBIND11_MODULE(_tenon, m) {
   bind_fft(m);
   bind_rl(m);
   bind_for_tests(m);
-  guard_calls(m);
   m.def("_let_interrupts_end_the_process", &let_interrupts_end_the_process);
   base::set_interrupt_check(check_signals);
   turn::install();

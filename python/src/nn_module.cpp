@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "bind.h"
 #include "functions.h"
 #include "nn.h"
 
@@ -104,11 +105,18 @@ std::shared_ptr<Module> made_module(const std::string& type, std::string_view ki
   return made;
 }
 
-/// Gives an object its module, as a constructor that pybind11 binds does.
-void put_into(PyObject* object, std::shared_ptr<Module> module) {
-  static const auto* info = py::detail::get_type_info(typeid(Module));
-  auto place = reinterpret_cast<py::detail::instance*>(object)->get_value_and_holder(info);
-  py::detail::initimpl::construct<py::class_<Module, std::shared_ptr<Module>>>(place, std::move(module), false);
+py::handle constructor;  // of bound modules, which takes the module itself; no program sees it
+
+/// Gives an object its module.
+void put_into(const py::object& object, std::shared_ptr<Module> module) { constructor(object, py::capsule(&module)); }
+
+/// The module of an object; `used` says in what call.
+std::shared_ptr<Module> module_in(PyObject* object, const char* used) {
+  try {
+    return py::cast<std::shared_ptr<Module>>(py::handle(object));
+  } catch (const py::cast_error&) {
+    throw_type_error(fmt::format("{} is {} before its __init__ was called", type_name_of(object), used));
+  }
 }
 
 /// Modules are there before their __init__ runs: whoever forgets to call it, or calls __new__, has a module. Models of
@@ -124,7 +132,7 @@ PyObject* new_module(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     if (!text) return nullptr;
     const std::string_view name = type->tp_name;
     if (std::string_view(text) != "cpp")
-      put_into(made.ptr(), made_module(std::string(name.substr(name.rfind('.') + 1)), text));
+      put_into(made, made_module(std::string(name.substr(name.rfind('.') + 1)), text));
     return made.release().ptr();
   } catch (...) {
     set_python_error();
@@ -136,7 +144,7 @@ PyObject* new_module(PyTypeObject* type, PyObject* args, PyObject* keywords) {
 Extras& extras_of(const py::object& self) {
   if (auto* own = dynamic_cast<PythonModule*>(&py::cast<Module&>(self))) return own->extras;
   py::dict attributes = self.attr("__dict__");
-  if (!attributes.contains("_extras")) attributes["_extras"] = py::cast(std::make_unique<Extras>());
+  if (!attributes.contains("_extras")) attributes["_extras"] = py::cast(std::make_shared<Extras>());
   return py::cast<Extras&>(py::object(attributes["_extras"]));
 }
 
@@ -192,9 +200,10 @@ py::list named(const std::vector<nn::NamedTensor>& tensors, bool are_parameters)
 }
 
 /// The object of a module: of one that Python has made, or of a model, there is one. One inside of a model gets one
-/// that its owner keeps, and that keeps the model.
+/// that keeps the model; where its class is not bound, its owner keeps that object.
 py::object object_of(const py::object& owner, Module& module) {
-  py::object known = py::cast(&module, py::return_value_policy::reference);
+  const std::shared_ptr<Module> shared(py::cast<std::shared_ptr<Module>>(owner), &module);
+  py::object known = py::cast(shared);
   if (!py::type::of(known).is(py::type::of<Module>())) return known;
   py::dict attributes = owner.attr("__dict__");
   if (!attributes.contains("_inside")) attributes["_inside"] = py::dict();
@@ -202,7 +211,7 @@ py::object object_of(const py::object& owner, Module& module) {
   const py::int_ key(reinterpret_cast<intptr_t>(&module));
   if (kept.contains(key)) return kept[key];
   py::object made = py::type::of<Module>().attr("__new__")(py::handle(inside_type));
-  put_into(made.ptr(), {py::cast<std::shared_ptr<Module>>(owner), &module});  // which keeps the model
+  put_into(made, shared);
   kept[key] = made;
   return made;
 }
@@ -269,10 +278,6 @@ nn::StateDict state_of(const py::dict& dict) {
 
 PyObject* hook_runner = nullptr;  // calls forward() with a module's hooks around it
 
-bool is_made(PyObject* module) {
-  return reinterpret_cast<py::detail::instance*>(module)->get_value_and_holder().holder_constructed();
-}
-
 void collect(PyObject* value, std::vector<Tensor>& into) {
   if (is_tensor(value)) into.push_back(tensor_in(value));
   if (!PyTuple_Check(value)) return;
@@ -298,8 +303,7 @@ PyObject* call_forward(PyObject* self, PyObject* args, PyObject* keywords) {
 
 PyObject* get_training(PyObject* self, void*) {
   try {
-    if (!is_made(self)) throw_type_error(type_name_of(self) + " is used before its __init__ was called");
-    return PyBool_FromLong(py::cast<const Module&>(py::handle(self)).is_training());
+    return PyBool_FromLong(module_in(self, "used")->is_training());
   } catch (...) {
     set_python_error();
     return nullptr;
@@ -309,9 +313,9 @@ PyObject* get_training(PyObject* self, void*) {
 /// Sets the flag of this module alone, as assigning an attribute does: train() sets those below, too.
 int set_training(PyObject* self, PyObject* value, void*) {
   try {
-    if (!is_made(self)) throw_type_error(type_name_of(self) + " is used before its __init__ was called");
+    const std::shared_ptr<Module> kept = module_in(self, "used");
     if (!value) throw_type_error("the attribute training cannot be deleted");
-    auto& module = py::cast<Module&>(py::handle(self));
+    Module& module = *kept;
     std::vector<std::pair<Module*, bool>> below;
     for (const nn::NamedModule& one : module.named_modules()) {
       if (one.module != &module) below.emplace_back(one.module, one.module->is_training());
@@ -345,9 +349,9 @@ void zero_gradients(const std::vector<nn::NamedTensor>& parameters) {
 /// module(...): forward() under the module's name, and under the eyes of an observer where there is one.
 PyObject* call_module(PyObject* self, PyObject* args, PyObject* keywords) {
   try {
-    if (!is_made(self)) throw_type_error(type_name_of(self) + " is called before its __init__ was");
+    const std::shared_ptr<const Module> kept = module_in(self, "called");
     turn::await();
-    const auto& module = py::cast<const Module&>(py::handle(self));
+    const Module& module = *kept;
     const nn::CallScope scope(module);
     nn::CallObserver* observer = nn::CallObserver::current();
     if (!observer) return call_forward(self, args, keywords);
@@ -377,8 +381,8 @@ py::object parameter_object(const Tensor& tensor) {
 
 /// The object, where it is a module.
 const py::object& required_module(const py::object& object) {
-  if (!py::isinstance<Module>(object) || !is_made(object.ptr()))
-    throw_type_error("a module is needed, not " + type_name_of(object.ptr()));
+  if (!py::isinstance<Module>(object)) throw_type_error("a module is needed, not " + type_name_of(object.ptr()));
+  (void)module_in(object.ptr(), "used");
   return object;
 }
 
@@ -410,8 +414,8 @@ void note_members() {
   }>("A tensor that nobody else has, as a parameter.", kFunction);
 }
 
-void bind_module(py::module_& m) {
-  py::class_<Extras>(m, "_Extras");
+void bind_module(Scope& m) {
+  Class<Extras>(m, "_Extras");
   static PyGetSetDef getters[] = {
       {"training", get_training, set_training, "Whether dropout and the like are on.", nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -420,8 +424,12 @@ void bind_module(py::module_& m) {
     type->ht_type.tp_call = call_module;
     type->ht_type.tp_getset = getters;
   });
-  py::class_<Module, std::shared_ptr<Module>>(m, "_Module", calls)
-      .def("_named_parameters", [](const Module& self) { return named(self.named_parameters(), true); })
+  Class<Module> bound(m, "_Module", calls);
+  static_cast<py::class_<Module, std::shared_ptr<Module>>&>(bound).def(
+      py::init([](const py::capsule& module) { return *module.get_pointer<std::shared_ptr<Module>>(); }));
+  constructor = py::object(bound.attr("__init__")).release();
+  py::delattr(bound, "__init__");
+  bound.def("_named_parameters", [](const Module& self) { return named(self.named_parameters(), true); })
       .def("_parameters",
            [](const Module& self) {
              py::list list;

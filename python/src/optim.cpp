@@ -1,5 +1,8 @@
 // Optimizers, schedules and loss scaling.
 
+#include <cmath>
+
+#include "bind.h"
 #include "nn.h"
 
 namespace tenon::python {
@@ -54,10 +57,8 @@ std::map<std::string, Tensor> state_of(const py::dict& dict) {
 /// The scaler of an argument, or none: one that is not enabled is none.
 optim::GradScaler* scaler_in(const py::object& object) {
   if (object.is_none()) return nullptr;
-  if (!py::isinstance<optim::GradScaler>(object))
-    throw_type_error("a GradScaler is needed, not " + type_name_of(object.ptr()));
-  if (!py::cast<bool>(object.attr("is_enabled")())) return nullptr;
-  return py::cast<optim::GradScaler*>(object);
+  const std::shared_ptr<optim::GradScaler> scaler = held<optim::GradScaler>(object);
+  return py::cast<bool>(object.attr("is_enabled")()) ? scaler.get() : nullptr;
 }
 
 /// `first` is a closure, which is what PyTorch has there, or a scaler.
@@ -104,14 +105,14 @@ void set_common_lr(optim::Optimizer& optimizer, double lr) {
 template <typename S>
 struct On : S {
   template <typename... Arguments>
-  explicit On(optim::Optimizer& of, Arguments&&... arguments)
-      : S(of, std::forward<Arguments>(arguments)...), optimizer(of) {}
+  explicit On(std::shared_ptr<optim::Optimizer> of, Arguments&&... arguments)
+      : S(*of, std::forward<Arguments>(arguments)...), optimizer(std::move(of)) {}
   std::vector<double> last_lr() const {
     std::vector<double> rates;
-    for (size_t group = 0; group < optimizer.groups(); ++group) rates.push_back(optimizer.lr(group));
+    for (size_t group = 0; group < optimizer->groups(); ++group) rates.push_back(optimizer->lr(group));
     return rates;
   }
-  optim::Optimizer& optimizer;
+  std::shared_ptr<optim::Optimizer> optimizer;
 };
 
 /// The settings of a rule in the order of its options, which Python has completed; a pair is two of them.
@@ -121,7 +122,7 @@ class Settings {
     const char *rule, *name;
     PyObject* value;
     template <typename T>
-      requires std::same_as<T, double> || std::same_as<T, bool>
+    requires std::same_as<T, double> || std::same_as<T, bool>
     operator T() const {  // NOLINT: what the option is decides
       try {
         return Convert<T>::from(value);
@@ -181,9 +182,9 @@ Made make_rule(const std::string& rule, const py::object& parameters, const py::
   return rules.at(rule)(groups_of(parameters, lr), settings);
 }
 
-void bind_optimizers(py::module_& m) {
+void bind_optimizers(Scope& m) {
   using optim::Optimizer;
-  py::class_<Optimizer, std::shared_ptr<Optimizer>>(m, "Optimizer", "Behind the optimizers of Python.")
+  Class<Optimizer>(m, "Optimizer", "Behind the optimizers of Python.")
       .def("step", &step)
       .def("zero_grad", &Optimizer::zero_grad)
       .def(
@@ -225,13 +226,14 @@ void bind_optimizers(py::module_& m) {
       .def_property_readonly("groups", &Optimizer::groups);
   m.def("_make", &make_rule, "rule"_a, "params"_a, "settings"_a);
   // tenon.optim.GradScaler derives from it.
-  py::class_<optim::GradScaler>(m, "_GradScaler", "Dynamic loss scaling for float16.")
-      .def(py::init([](double initial, double growth, double backoff, int64_t interval, const py::object& device) {
-             return std::make_unique<optim::GradScaler>(optim::GradScalerOptions{initial, growth, backoff, interval},
-                                                        Convert<Device>::from(device.ptr()));
-           }),
-           "init_scale"_a = 65536.0, "growth_factor"_a = 2.0, "backoff_factor"_a = 0.5, "growth_interval"_a = 2000,
-           "device"_a = py::none())
+  Class<optim::GradScaler>(m, "_GradScaler", "Dynamic loss scaling for float16.")
+      .init(
+          [](double initial, double growth, double backoff, int64_t interval, const py::object& device) {
+            return std::make_unique<optim::GradScaler>(optim::GradScalerOptions{initial, growth, backoff, interval},
+                                                       Convert<Device>::from(device.ptr()));
+          },
+          "init_scale"_a = 65536.0, "growth_factor"_a = 2.0, "backoff_factor"_a = 0.5, "growth_interval"_a = 2000,
+          "device"_a = py::none())
       .def("_scale", &optim::GradScaler::scale)
       .def("_unscale",
            [](const optim::GradScaler& self, const std::vector<Tensor>& parameters) {
@@ -255,6 +257,7 @@ void bind_optimizers(py::module_& m) {
         return optim::clip_grad_norm_(Convert<std::vector<Tensor>>::from(py::list(parameters).ptr()), most);
       },
       "parameters"_a, "max_norm"_a, "Scales all gradients so that their norm together is at most max_norm.");
+  m.def("_log", [](double value) { return std::log(value); });  // of NAdam's state
   m.def("_total_norm", &optim::total_norm);
   m.def("_clip_grads_with_norm", &optim::clip_grads_with_norm_);
   m.def(
@@ -274,9 +277,8 @@ void bind_optimizers(py::module_& m) {
 }
 
 /// A schedule of Python's or C++'s, set on an optimizer that it keeps.
-void bind_schedules(py::module_& m) {
-  m.def(
-      "constant", [](int64_t warmup) { return optim::constant(warmup); }, "warmup"_a = 0);
+void bind_schedules(Scope& m) {
+  m.def("constant", &optim::constant, "warmup"_a = 0);
   m.def(
       "linear",
       [](int64_t total, int64_t warmup, double last) {
@@ -289,25 +291,16 @@ void bind_schedules(py::module_& m) {
         return optim::cosine(total, {warmup, last}, cycles, longer);
       },
       "total"_a, "warmup"_a = 0, "last"_a = 0.0, "cycles"_a = 1, "longer"_a = 1.0, "Half a cosine from 1 to last.");
-  m.def(
-      "one_cycle",
-      [](int64_t total, double rise, double start, double end) { return optim::one_cycle(total, rise, start, end); },
-      "total"_a, "rise"_a = 0.3, "start"_a = 25.0, "end"_a = 1e4);
-  m.def(
-      "stepwise", [](int64_t every, double factor, int64_t warmup) { return optim::stepwise(every, factor, warmup); },
-      "every"_a, "factor"_a = 0.1, "warmup"_a = 0);
-  m.def(
-      "exponential", [](double factor, int64_t warmup) { return optim::exponential(factor, warmup); }, "factor"_a,
-      "warmup"_a = 0);
+  m.def("one_cycle", &optim::one_cycle, "total"_a, "rise"_a = 0.3, "start"_a = 25.0, "end"_a = 1e4);
+  m.def("stepwise", &optim::stepwise, "every"_a, "factor"_a = 0.1, "warmup"_a = 0);
+  m.def("exponential", &optim::exponential, "factor"_a, "warmup"_a = 0);
   using Scheduler = On<optim::Scheduler>;
   using Plateau = On<optim::Plateau>;
-  py::class_<Scheduler>(m, "Scheduler", "Sets the rates of an optimizer: base rate times a factor of the step.")
-      .def(py::init<optim::Optimizer&, optim::Schedule>(), py::keep_alive<1, 2>(), "optimizer"_a, "schedule"_a)
-      .def(
-          "step", [](Scheduler& self) { self.step(); }, "After an update: sets the rate of the next.")
-      .def(
-          "set", [](Scheduler& self, int64_t step) { self.set(step); }, "step"_a)
-      .def("steps", [](const Scheduler& self) { return self.steps(); })
+  Class<Scheduler>(m, "Scheduler", "Sets the rates of an optimizer: base rate times a factor of the step.")
+      .init_of<std::shared_ptr<optim::Optimizer>, optim::Schedule>("optimizer"_a, "schedule"_a)
+      .def("step", &Scheduler::step, "After an update: sets the rate of the next.")
+      .def("set", &Scheduler::set, "step"_a)
+      .def("steps", &Scheduler::steps)
       .def("get_last_lr", &Scheduler::last_lr, "The rate of each group.")
       .def(
           "state_dict",
@@ -321,15 +314,16 @@ void bind_schedules(py::module_& m) {
           "load_state_dict",
           [](Scheduler& self, const py::dict& state) { self.set(py::cast<int64_t>(state["last_epoch"])); }, "state"_a,
           "Goes to the step of a state.");
-  py::class_<Plateau>(m, "Plateau", "Lowers the rate when an observed loss stops falling.")
+  Class<Plateau>(m, "Plateau", "Lowers the rate when an observed loss stops falling.")
       .def("get_last_lr", &Plateau::last_lr, "The rate of each group.")
-      .def(py::init([](optim::Optimizer& optimizer, double factor, int64_t patience, double threshold, int64_t cooldown,
-                       double least, int64_t warmup) {
-             return std::make_unique<Plateau>(
-                 optimizer, optim::PlateauOptions{factor, patience, threshold, cooldown, least, warmup});
-           }),
-           py::keep_alive<1, 2>(), "optimizer"_a, "factor"_a = 0.1, "patience"_a = 10, "threshold"_a = 1e-4,
-           "cooldown"_a = 0, "min_lr"_a = 0.0, "warmup"_a = 0)
+      .init(
+          [](std::shared_ptr<optim::Optimizer> optimizer, double factor, int64_t patience, double threshold,
+             int64_t cooldown, double least, int64_t warmup) {
+            return std::make_unique<Plateau>(
+                std::move(optimizer), optim::PlateauOptions{factor, patience, threshold, cooldown, least, warmup});
+          },
+          "optimizer"_a, "factor"_a = 0.1, "patience"_a = 10, "threshold"_a = 1e-4, "cooldown"_a = 0, "min_lr"_a = 0.0,
+          "warmup"_a = 0)
       .def(
           "step",
           [](Plateau& self, std::optional<double> loss) {
@@ -342,9 +336,9 @@ void bind_schedules(py::module_& m) {
 }
 
 /// What tenon.optim.lr_scheduler computes with.
-void bind_courses(py::module_& m) {
+void bind_courses(Scope& m) {
   using optim::Course;
-  py::class_<Course>(m, "_Course")
+  Class<Course>(m, "_Course")
       .def("at",
            [](const Course& self, double step, const std::vector<double>& bases) {
              std::vector<double> rates;
@@ -373,18 +367,20 @@ void bind_courses(py::module_& m) {
   m.def("_next_restart", [pair_of](double at, double length, double longer) {
     return pair_of(optim::next_restart({at, length}, longer));
   });
-  const auto annealing = [](const std::string& name) {
-    return name == "linear" ? optim::Annealing::linear : optim::Annealing::cosine;
-  };
-  m.def("_between", [annealing](const std::string& how, double from, double to, double share) {
-    return optim::between(annealing(how), from, to, share);
+  m.def("_half_cosine", [](double from, double to, double at, double length) {
+    return optim::between(optim::Annealing::cosine, from, to, at / length);
   });
-  m.def("_phase_at", [](const std::vector<double>& ends, double step) {  // which, and how far in it
-    std::vector<optim::Phase> phases;
-    for (const double end : ends) phases.push_back({end, 0, 1});
-    size_t at = 0;
-    while (at + 1 < ends.size() && step > ends[at]) ++at;
-    return std::pair(at, optim::along(phases, optim::Annealing::linear, step));
+  m.def("_one_cycle_ends", [](double top, double start, double end) {  // the first rate and the last
+    return std::pair(top / start, top / start / end);
+  });
+  m.def("_one_cycle", [](double total, double rise, bool three_phases, const std::string& how, double step,
+                         double first, double top, double last) {
+    const auto annealing = how == "linear" ? optim::Annealing::linear : optim::Annealing::cosine;
+    return optim::one_cycle_at({total, rise, three_phases, annealing}, step, first, top, last);
+  });
+  m.def("_cycle_sizes", [](double up, std::optional<double> down) {  // of a cycle, and the share of it that rises
+    const double length = up + down.value_or(up);
+    return std::pair(length, up / length);
   });
   m.def("_cycle_at", [](double step, double length, double rising) {
     const optim::Cycle now = optim::cycle_at(step, length, rising);
@@ -428,8 +424,8 @@ void bind_courses(py::module_& m) {
 
 }  // namespace
 
-void bind_optim(py::module_& m) {
-  py::module_ optim = m.def_submodule("_optim");
+void bind_optim(Scope& m) {
+  Scope optim = m.def_submodule("_optim");
   bind_optimizers(optim);
   bind_schedules(optim);
   bind_courses(optim);

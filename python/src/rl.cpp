@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "bind.h"
 #include "callbacks.h"
 #include "functions.h"
 #include "model_fields.h"
@@ -181,7 +182,7 @@ struct AgentOf : Held {
 };
 
 py::object learn(py::object self, int64_t steps, const py::object& callback) {
-  rl::Agent& agent = *py::cast<Held&>(self).agent;
+  rl::Agent& agent = *held<Held>(self)->agent;
   std::function<bool(const rl::Progress&)> observe = [](const rl::Progress&) {
     const Locked lock;
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
@@ -259,9 +260,9 @@ py::object as_observation(const std::vector<float>& observed) {
 
 /// Gymnasium's functions for an environment of the library.
 template <typename E>
-void bind_environment(py::module_& m, const char* name, const char* help) {
-  py::class_<E>(m, name, help)
-      .def(py::init<>())
+void bind_environment(Scope& m, const char* name, const char* help) {
+  Class<E>(m, name, help)
+      .init([] { return std::make_shared<E>(); })
       .def(
           "reset",
           [](E& self, std::optional<uint64_t> seed) {
@@ -290,33 +291,33 @@ void bind_environment(py::module_& m, const char* name, const char* help) {
 
 /// Settings of an agent are keyword arguments.
 template <typename Agent, typename Options>
-void bind_agent(py::module_& m, const char* name, const char* help, int64_t environments,
+void bind_agent(Scope& m, const char* name, const char* help, int64_t environments,
                 const Setters<Options>& setters) {
-  py::class_<AgentOf<Agent>, Held, std::shared_ptr<AgentOf<Agent>>>(m, name, help)
-      .def(py::init([setters, environments](const py::object& environment, std::optional<int64_t> count, uint64_t seed,
+  Class<AgentOf<Agent>, Held>(m, name, help)
+      .init([setters, environments](const py::object& environment, std::optional<int64_t> count, uint64_t seed,
                                             const py::object& device, const py::kwargs& settings) {
              Options options;
              options.seed = seed;
              if (!device.is_none()) options.device = Convert<Device>::from(device.ptr());
              return std::make_shared<AgentOf<Agent>>(environments_of(environment, count, environments, seed),
                                                      config_of(std::move(options), settings, setters));
-           }),
+           },
            "environment"_a, "environments"_a = py::none(), "seed"_a = 0, "device"_a = py::none());
 }
 
 }  // namespace
 
-void bind_rl(py::module_& m) {
-  py::module_ rl = m.def_submodule("_rl");
+void bind_rl(Scope& m) {
+  Scope rl = m.def_submodule("_rl");
   bind_environment<rl::CartPole>(rl, "CartPole", "A pole on a cart, to be balanced by pushing left (0) or right (1).");
   bind_environment<rl::Pendulum>(rl, "Pendulum", "A pendulum, to be swung up by a torque from -2 to 2.");
-  py::class_<rl::Progress>(rl, "Progress", "How training goes.")
+  Class<rl::Progress>(rl, "Progress", "How training goes.")
       .def_readonly("steps", &rl::Progress::steps)
       .def_readonly("episodes", &rl::Progress::episodes)
       .def_readonly("mean_return", &rl::Progress::mean_return)
       .def_readonly("loss", &rl::Progress::loss)
       .def_readonly("steps_per_second", &rl::Progress::steps_per_second);
-  py::class_<Held, std::shared_ptr<Held>>(rl, "Agent", "What learns to act in environments.")
+  Class<Held>(rl, "Agent", "What learns to act in environments.")
       .def("learn", &learn, "steps"_a, "callback"_a = py::none(),
            "Plays and learns for so many steps of the environments; callback(progress) may end it by False.")
       .def("predict", &predict, "observation"_a, "The best action for an observation, or a list of them for several.")

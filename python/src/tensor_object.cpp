@@ -357,7 +357,10 @@ std::string text_of(const Tensor& x, bool is_parameter) {
   return text + ")";
 }
 
+PyObject* printer = nullptr;  // of the user's options, which Python keeps: set_printoptions()
+
 PyObject* repr(PyObject* self) {
+  if (printer) return PyObject_CallOneArg(printer, self);
   return guarded([&] {
     std::string text;
     const bool is_parameter = Py_TYPE(self) != tensor_type && std::string_view(Py_TYPE(self)->tp_name) == "Parameter";
@@ -521,6 +524,13 @@ py::object shape_object(const Dims& shape) {
   for (size_t i = 0; i < shape.size(); ++i)
     PyTuple_SET_ITEM(made.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
   return made;
+}
+
+void note_printing() {
+  define<"_set_printer", "function", [](const py::object& function) -> py::object {
+    Py_XDECREF(std::exchange(printer, function.is_none() ? nullptr : Py_NewRef(function.ptr())));
+    return py::none();
+  }>("Another function that prints tensors, or None for the usual one.", kFunction);
 }
 
 void prepare_tensor_type(py::module_& m) {

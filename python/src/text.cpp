@@ -1,5 +1,6 @@
 // Tokenizers.
 
+#include "bind.h"
 #include "functions.h"
 
 namespace tenon::python {
@@ -11,10 +12,10 @@ text::Special special_of(bool allowed) { return allowed ? text::Special::kAllowe
 
 }  // namespace
 
-void bind_text(py::module_& m) {
-  py::module_ t = m.def_submodule("_text");
+void bind_text(Scope& m) {
+  Scope t = m.def_submodule("_text");
   using text::Tokenizer;
-  py::class_<Tokenizer, std::shared_ptr<Tokenizer>>(t, "Tokenizer", "Text to token numbers and back, exactly.")
+  Class<Tokenizer>(t, "Tokenizer", "Text to token numbers and back, exactly.")
       .def(
           "encode",
           [](const Tokenizer& self, const std::string& text, bool special) {

@@ -1,5 +1,6 @@
 // Runs from a config.
 
+#include "bind.h"
 #include "functions.h"
 
 namespace tenon::python {
@@ -62,8 +63,8 @@ train::Config config_of(const py::object& config, const py::dict& changes) {
 
 }  // namespace
 
-void bind_training(py::module_& m) {
-  py::module_ t = m.def_submodule("_training");
+void bind_training(Scope& m) {
+  Scope t = m.def_submodule("_training");
   t.def(
       "train",
       [](const py::object& config, const std::filesystem::path& folder, bool resume, bool quiet,

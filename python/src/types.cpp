@@ -1,5 +1,9 @@
 #include "types.h"
 
+#include <cmath>
+#include <limits>
+
+#include "bind.h"
 #include "functions.h"
 
 namespace tenon::python {
@@ -51,7 +55,10 @@ py::object dtype_object(DType dtype) {
 }
 
 std::optional<DType> dtype_of_object(PyObject* object) {
-  if (py::isinstance<DTypeObject>(object)) return py::cast<DTypeObject&>(py::handle(object)).dtype;
+  for (const DType dtype : kAllDTypes) {  // there is one object for each
+    if (object == dtype_objects[static_cast<size_t>(dtype)]) return dtype;
+  }
+  if (py::isinstance<DTypeObject>(object)) return held<DTypeObject>(object)->dtype;
   if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::f64;
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return DType::i64;
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::boolean;
@@ -73,7 +80,35 @@ std::optional<DType> dtype_of_object(PyObject* object) {
                     "'; there are float32, float16, bfloat16, float64, int32, int64, uint8 and bool");
 }
 
-void bind_types(py::module_& m) {
+namespace {
+
+/// Of a floating-point dtype with a mantissa of so many bits: the least number, the largest, the distance of 1 from the
+/// next one, and the smallest normal one.
+py::tuple real_limits(int fraction, int exponent) {
+  const double eps = std::ldexp(1.0, -fraction), most = std::ldexp(2.0 - eps, exponent);
+  return py::make_tuple(-most, most, eps, std::ldexp(1.0, 1 - exponent));
+}
+template <typename T>
+py::tuple whole_limits() {
+  return py::make_tuple(std::numeric_limits<T>::min(), std::numeric_limits<T>::max());
+}
+
+py::tuple limits_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return real_limits(23, 127);
+    case DType::f16: return real_limits(10, 15);
+    case DType::bf16: return real_limits(7, 127);
+    case DType::f64: return real_limits(52, 1023);
+    case DType::i32: return whole_limits<int32_t>();
+    case DType::i64: return whole_limits<int64_t>();
+    case DType::u8: return whole_limits<uint8_t>();
+    default: throw_type_error("a dtype of bools has no limits");
+  }
+}
+
+}  // namespace
+
+void bind_types(Scope& m) {
   error =
       PyErr_NewExceptionWithDoc("tenon.Error", "What Tenon cannot do: one line that says what, where and what to do.",
                                 PyExc_RuntimeError, nullptr);
@@ -107,7 +142,7 @@ void bind_types(py::module_& m) {
     }
   });
 
-  py::class_<DTypeObject>(m, "dtype", "The type of a tensor's elements: tenon.float32, tenon.int64, ...")
+  Class<DTypeObject>(m, "dtype", "The type of a tensor's elements: tenon.float32, tenon.int64, ...")
       .def("__repr__", [](const DTypeObject& self) { return fmt::format("tenon.{}", python_name(self.dtype)); })
       .def("__str__", [](const DTypeObject& self) { return fmt::format("tenon.{}", python_name(self.dtype)); })
       .def("__reduce__",
@@ -117,15 +152,16 @@ void bind_types(py::module_& m) {
            })
       .def_property_readonly("name", [](const DTypeObject& self) { return python_name(self.dtype); })
       .def_property_readonly("itemsize", [](const DTypeObject& self) { return size_of(self.dtype); })
-      .def_property_readonly("is_floating_point", [](const DTypeObject& self) { return is_float(self.dtype); });
+      .def_property_readonly("is_floating_point", [](const DTypeObject& self) { return is_float(self.dtype); })
+      .def("_limits", [](const DTypeObject& self) { return limits_of(self.dtype); });
   for (const DType dtype : kAllDTypes) {
     dtype_objects[static_cast<size_t>(dtype)] = py::cast(DTypeObject{dtype}).release().ptr();
     m.attr(python_name(dtype)) = dtype_object(dtype);
   }
 
-  py::class_<DeviceObject>(m, "device", "Where tensors live: tenon.device(\"cpu\").")
-      .def(py::init([](const std::string& name) { return DeviceObject{Convert<Device>::from(py::str(name).ptr())}; }),
-           py::arg("name") = "cpu")
+  Class<DeviceObject>(m, "device", "Where tensors live: tenon.device(\"cpu\").")
+      .init([](const std::string& name) { return DeviceObject{Convert<Device>::from(py::str(name).ptr())}; },
+            py::arg("name") = "cpu")
       .def_property_readonly("name", [](const DeviceObject& self) { return self.device.name(); })
       .def_property_readonly(
           "type", [](const DeviceObject& self) { return self.device.name().substr(0, self.device.name().find(':')); },
@@ -143,7 +179,7 @@ void bind_types(py::module_& m) {
       .def("__eq__",
            [](const DeviceObject& self, py::object other) {
              if (PyUnicode_Check(other.ptr())) return self.device.name() == py::cast<std::string>(other);
-             return py::isinstance<DeviceObject>(other) && py::cast<DeviceObject&>(other).device == self.device;
+             return py::isinstance<DeviceObject>(other) && held<DeviceObject>(other)->device == self.device;
            })
       .def("__hash__", [](const DeviceObject& self) { return py::hash(py::str(self.device.name())); });
 }

@@ -53,17 +53,6 @@ def is_tensor(x):
     return isinstance(x, Tensor)
 
 
-def _register_hook(self, hook):
-    """Calls hook(gradient) in every backward pass; what it returns takes the gradient's place."""
-    return _tenon._register_hook(self, hook)
-
-
-def _format(self, spec):
-    if type(self) is Tensor and self.ndim == 0:
-        return format(self.item(), spec)
-    return object.__format__(self, spec)
-
-
 def _dtype_called(name):
     return getattr(_tenon, name)
 
@@ -76,31 +65,4 @@ def _rebuild(data, shape, kind, requires_grad, is_parameter=False):
     return made
 
 
-def _reduce(self, _protocol):
-    return _rebuild, (self.detach()._to_bytes(), self.shape, self.dtype, self.requires_grad and self.is_leaf,
-                      isinstance(self, nn.Parameter))
-
-
-def _copied(self, detached, what):
-    if not self.is_leaf:
-        raise Error(f"[{what}] only leaves are copied with their flags; call detach() first")
-    made = type(self)(detached)
-    made.requires_grad_(self.requires_grad)
-    return made
-
-
-def _deepcopy(self, _memo):
-    return _copied(self, self.detach().clone(), "deepcopy")
-
-
-def _copy(self):
-    """Another tensor over the same memory."""
-    return _copied(self, self.detach(), "copy")
-
-
-Tensor.register_hook = _register_hook
-Tensor.__format__ = _format
-Tensor.__reduce_ex__ = _reduce
-Tensor.__deepcopy__ = _deepcopy
-Tensor.__copy__ = _copy
 _atexit.register(_tenon._let_interrupts_end_the_process)  # the last that is registered here is the first that is called

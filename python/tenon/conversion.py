@@ -54,19 +54,3 @@ def _maker(name, dtype):
 
 for _name, _kind in _TYPES.items():
     globals()[_name] = _maker(_name, getattr(_tenon, _kind))
-
-_to_dtype = Tensor.type
-
-
-def _type(self, dtype=None):
-    """In another dtype; without one, the name of the dtype that it has, as PyTorch calls it."""
-    if dtype is None:
-        return "tenon." + next(name for name, kind in _TYPES.items() if kind == self.dtype.name)
-    if isinstance(dtype, str) and dtype.rpartition(".")[2] in _TYPES:
-        dtype = getattr(_tenon, _TYPES[dtype.rpartition(".")[2]])
-    elif getattr(dtype, "__name__", None) in _TYPES:
-        dtype = getattr(_tenon, _TYPES[dtype.__name__])
-    return _to_dtype(self, dtype)
-
-
-Tensor.type = _type

@@ -3,9 +3,8 @@
 from . import _tenon
 from . import checks as _checks
 
-# Bits after the point, the largest exponent, and PyTorch's resolution.
-_REAL = {"float32": (23, 127, 1e-6), "float16": (10, 15, 1e-3), "bfloat16": (7, 127, 1e-2), "float64": (52, 1023, 1e-15)}
-_INTEGERS = {"uint8": (0, 255), "int32": (-2**31, 2**31 - 1), "int64": (-2**63, 2**63 - 1)}
+# PyTorch's resolution of each.
+_RESOLUTION = {"float32": 1e-6, "float16": 1e-3, "bfloat16": 1e-2, "float64": 1e-15}
 
 
 class finfo:
@@ -26,13 +25,11 @@ class finfo:
     resolution: float
 
     def __init__(self, dtype=_tenon.float32):
-        if not isinstance(dtype, _tenon.dtype) or dtype.name not in _REAL:
+        if not isinstance(dtype, _tenon.dtype) or not dtype.is_floating_point:
             raise TypeError(f"finfo is of floating-point dtypes, not of {_checks.shown(dtype)}; use iinfo")
-        fraction, exponent, self.resolution = _REAL[dtype.name]
-        self.dtype, self.bits, self.eps = dtype.name, dtype.itemsize * 8, 2.0 ** -fraction
-        self.max = (2.0 - self.eps) * 2.0 ** exponent
-        self.min = -self.max
-        self.tiny = self.smallest_normal = 2.0 ** (1 - exponent)
+        self.dtype, self.bits, self.resolution = dtype.name, dtype.itemsize * 8, _RESOLUTION[dtype.name]
+        self.min, self.max, self.eps, self.smallest_normal = dtype._limits()
+        self.tiny = self.smallest_normal
 
     def __repr__(self):
         return (f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, "
@@ -48,10 +45,10 @@ class iinfo:
     max: int
 
     def __init__(self, dtype):
-        if not isinstance(dtype, _tenon.dtype) or dtype.name not in _INTEGERS:
+        if not isinstance(dtype, _tenon.dtype) or dtype.is_floating_point or dtype.name == "bool":
             raise TypeError(f"iinfo is of dtypes of integers, not of {_checks.shown(dtype)}; use finfo")
         self.dtype, self.bits = dtype.name, dtype.itemsize * 8
-        self.min, self.max = _INTEGERS[dtype.name]
+        self.min, self.max = dtype._limits()
 
     def __repr__(self):
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"

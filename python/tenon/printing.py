@@ -5,9 +5,7 @@ import sys
 
 from . import _tenon
 
-Tensor = _tenon.Tensor
 _options = {}
-_plain_repr = Tensor.__repr__
 
 
 def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None):
@@ -23,7 +21,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     _options.update({name: value for name, value in given.items() if value is not None})
     if sci_mode is not None:
         _options["suppress"] = not sci_mode
-    Tensor.__repr__ = _printed if _options else _plain_repr
+    _tenon._set_printer(_printed if _options else None)
 
 
 def _printed(self):

@@ -62,9 +62,28 @@ class Refusals(unittest.TestCase):
         self.check(lambda: nn.ModuleList([tenon.ones(1)]), "a ModuleList holds modules, not Tensor")
         self.check(lambda: nn.ModuleDict({"a": None}), "a ModuleDict holds modules, not NoneType")
 
-    def test_where_no_argument_is_wrong_by_itself(self):
-        self.check(lambda: tenon.models.GPT2(3),
-                   "GPT2() takes (size: str, device: object, dtype: Optional[DTypeLike], **kwargs), not (int)")
+    def test_of_constructors_of_cpp(self):
+        self.check(lambda: tenon.models.GPT2(3), "GPT2() needs a text for 'size', not int")
+        self.check(lambda: nn.KvCache(1, 2, 3), "KvCache() lacks its argument 'head_width'")
+        self.check(lambda: tenon.Scalar(1.0, number=2), "Scalar() has no argument 'number'; it has value, dtype, device")
+        self.check(lambda: tenon.Scalar(1.0, value=2), "Scalar() is given its argument 'value' twice")
+        self.check(lambda: tenon.Scalar(1.0, tenon.float32, None, 4), "Scalar() takes at most 3 arguments, got 4")
+
+    def test_of_methods_of_cpp(self):
+        scalar = tenon.Scalar(1.0)
+        self.check(lambda: scalar.set("a"), "Scalar.set() needs a number for 'value', not str")
+        self.check(lambda: tenon.Scalar.set(None, 1.0), "Scalar.set() needs a Scalar for 'self', not None")
+        self.check(lambda: tenon.Generator.seed("x"), "Generator.seed() needs a Generator for 'self', not str")
+        self.check(lambda: tenon.Scalar.get(tenon.Scalar.__new__(tenon.Scalar)),
+                   "Scalar.get() needs a tenon.Scalar whose __init__ was called for 'self', not one that is not made")
+
+    def test_of_functions_of_cpp(self):
+        self.check(lambda: tenon.set_num_threads("a"), "set_num_threads() needs an integer for 'threads', not str")
+        self.check(lambda: tenon.data.mnist(3), "mnist() needs a path for 'folder', not int")
+        self.check(lambda: tenon.data.center_crop(3), "center_crop() lacks its argument 'width'")
+
+    def test_what_no_single_argument_says(self):
+        self.check(lambda: tenon.data.normalize("a", 1.0), "normalize() takes (mean: Any, std: Any), not (str, float)")
 
     def test_what_the_functions_themselves_raise_stays(self):
         def hook(grad):

@@ -119,7 +119,7 @@ class TestRl(unittest.TestCase):
                 (lambda: tenon.rl.PPO(lambda: walk), ValueError, "one environment is there twice"),
                 (lambda: tenon.rl.PPO(walk, environments=4), ValueError, "4 environments are made of a class"),
                 (lambda: tenon.rl.PPO(of(step=lambda self, action: ([0], None, False, False, {}))).learn(1), TypeError,
-                 "gave a reward of NoneType; it is a number"),
+                 "gave a reward of None; it is a number"),
                 (lambda: tenon.rl.PPO(Walk).predict([float("nan")]), tenon.Error, "an observation holds nan")):
             with self.assertRaisesRegex(kind, text):
                 call()

@@ -430,7 +430,7 @@ class Arguments(unittest.TestCase):
 
     def test_that_have_wrong_things_inside(self):
         self.check(lambda: tenon.text.train_bpe([3], 300),
-                   "train_bpe() takes (texts: object, vocabulary: int, min_count: int), not (list, int, int)")
+                   "train_bpe() takes (texts: Any, vocabulary: int = 16000, min_count: int = 2), not (list, int)")
 
 
 if __name__ == "__main__":

@@ -94,9 +94,7 @@ class _Layer(Module):
 
     def _add(self, x, branch, norm, dropout):
         """The sum of x and a branch, with the norm before the branch or after the sum."""
-        if self.norm_first:
-            return _tenon.add(x, dropout(branch(norm(x))))
-        return norm(_tenon.add(x, dropout(branch(x))))
+        return F._residual(x, branch, norm, dropout, self.norm_first)
 
 
 class TransformerEncoderLayer(_Layer):

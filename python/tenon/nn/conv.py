@@ -1,6 +1,5 @@
 """Convolutions over one axis, pictures and volumes, and their gradients as layers of their own."""
 
-import math
 
 from .. import _tenon, checks
 from . import functional as F
@@ -58,10 +57,9 @@ class _Conv(Module):
 
     def reset_parameters(self):
         """Draws the parameters anew, as when the layer was made."""
-        init.kaiming_uniform_(self.weight, math.sqrt(5))
+        init.kaiming_uniform_(self.weight, 5 ** 0.5)
         if self.bias is not None:
-            bound = 1 / math.sqrt(math.prod(self.weight.shape[1:]))
-            init.uniform_(self.bias, -bound, bound)
+            init._within_(self.bias, self.weight[0].numel())
 
     def _sides(self):
         """How much is added before and after each axis, the last one first."""

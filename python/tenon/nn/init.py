@@ -2,4 +2,4 @@
 
 from .. import _tenon
 
-globals().update({name: value for name, value in vars(_tenon._nn.init).items() if not name.startswith("_")})
+globals().update({name: value for name, value in vars(_tenon._nn.init).items() if not name.startswith("__")})

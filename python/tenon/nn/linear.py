@@ -1,6 +1,5 @@
 """Linear and bilinear layers, and those that only change the shape of what they are given."""
 
-import math
 
 from .. import _tenon
 from . import functional as F
@@ -39,10 +38,9 @@ class Linear(Module):
 
     def reset_parameters(self):
         """Draws the parameters anew, as when the layer was made."""
-        init.kaiming_uniform_(self.weight, math.sqrt(5))
+        init.kaiming_uniform_(self.weight, 5 ** 0.5)
         if self.bias is not None:
-            bound = 1 / math.sqrt(self.in_features)
-            init.uniform_(self.bias, -bound, bound)
+            init._within_(self.bias, self.in_features)
 
     def forward(self, input):
         return F.linear(input, self.weight, self.bias)
@@ -71,9 +69,8 @@ class Bilinear(Module):
 
     def reset_parameters(self):
         """Draws the parameters anew, as when the layer was made."""
-        bound = 1 / math.sqrt(self.in1_features)
         for one in self.parameters():
-            init.uniform_(one, -bound, bound)
+            init._within_(one, self.in1_features)
 
     def forward(self, input1, input2):
         return F.bilinear(input1, input2, self.weight, self.bias)

@@ -1,6 +1,5 @@
 """RNN, LSTM and GRU over sequences, and single steps of them."""
 
-import math
 
 from .. import _tenon, checks
 from . import functional as F
@@ -46,9 +45,8 @@ class _Recurrent(Module):
 
     def reset_parameters(self):
         """Draws the parameters anew, as when the layer was made."""
-        bound = 1 / math.sqrt(self.hidden_size)
         for name in self._names:
-            init.uniform_(getattr(self, name), -bound, bound)
+            init._within_(getattr(self, name), self.hidden_size)
 
     def flatten_parameters(self):
         """Does nothing: PyTorch's place for moving parameters beside each other."""
@@ -117,24 +115,15 @@ class _Cell(Module):
 
     def reset_parameters(self):
         """Draws the parameters anew, as when the layer was made."""
-        bound = 1 / math.sqrt(self.hidden_size)
         for one in self.parameters():
-            init.uniform_(one, -bound, bound)
+            init._within_(one, self.hidden_size)
 
     def extra_repr(self):
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
 
-    def _none(self, x):
-        return _tenon.zeros(x.shape[:-1] + (self.hidden_size,), dtype=x.dtype, device=x.device)
-
-    def _products(self, x, h):
-        if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
-            raise _tenon.Error(f"[{type(self).__name__}] an input (batch, {self.input_size}) or ({self.input_size},) is "
-                               f"needed, got {tuple(x.shape)}")
-        if h.shape != x.shape[:-1] + (self.hidden_size,):
-            raise _tenon.Error(f"[{type(self).__name__}] a state {x.shape[:-1] + (self.hidden_size,)} is needed, got "
-                               f"{tuple(h.shape)}")
-        return F.linear(x, self.weight_ih, self.bias_ih), F.linear(h, self.weight_hh, self.bias_hh)
+    def forward(self, input, hx=None):
+        return F._recurrent_step(type(self).__name__, self._cell, input, hx, self.weight_ih, self.weight_hh, self.bias_ih,
+                                 self.bias_hh)
 
 
 class RNNCell(_Cell):
@@ -146,33 +135,18 @@ class RNNCell(_Cell):
         super().__init__(input_size, hidden_size, bias, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input, hx=None):
-        of_input, of_state = self._products(input, self._none(input) if hx is None else hx)
-        return getattr(_tenon, self.nonlinearity)(of_input + of_state)
+    @property
+    def _cell(self):
+        return self.nonlinearity
 
 
 class LSTMCell(_Cell):
     """One step of long short-term memory; gives and takes (h, c)."""
 
-    _gates = 4
-
-    def forward(self, input, hx=None):
-        h, c = (self._none(input),) * 2 if hx is None else hx
-        of_input, of_state = self._products(input, h)
-        keep, forget, new, out = (of_input + of_state).chunk(4, -1)
-        c = forget.sigmoid() * c + keep.sigmoid() * new.tanh()
-        return out.sigmoid() * c.tanh(), c
+    _gates, _cell = 4, "lstm"
 
 
 class GRUCell(_Cell):
     """One step of gated recurrent units."""
 
-    _gates = 3
-
-    def forward(self, input, hx=None):
-        h = self._none(input) if hx is None else hx
-        of_input, of_state = (product.chunk(3, -1) for product in self._products(input, h))
-        reset = (of_input[0] + of_state[0]).sigmoid()
-        update = (of_input[1] + of_state[1]).sigmoid()
-        new = (of_input[2] + reset * of_state[2]).tanh()
-        return new + update * (h - new)
+    _gates, _cell = 3, "gru"

@@ -267,7 +267,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        return [_rates_of._between("cos", base, self.eta_min, self.T_cur / self.T_i) for base in self.base_lrs]
+        return [_rates_of._half_cosine(base, self.eta_min, self.T_cur, self.T_i) for base in self.base_lrs]
 
     def step(self, epoch=None):
         """Goes on by one, or to an epoch, which may lie between two."""
@@ -300,18 +300,12 @@ class OneCycleLR(LRScheduler):
             raise ValueError(f"pct_start lies between 0 and 1, got {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy is 'cos' or 'linear', not '{anneal_strategy}'")
-        self.total_steps, self._strategy = total_steps, anneal_strategy
-        rise = pct_start * total_steps
-        down, up = ("max_momentum", "base_momentum"), ("base_momentum", "max_momentum")
-        self._phases = [[rise - 1, "initial_lr", "max_lr", *down], [total_steps - 1, "max_lr", "min_lr", *up]]
-        if three_phase:
-            self._phases[1:] = [[2 * rise - 2, "max_lr", "initial_lr", *up],
-                                [total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"]]
+        self.total_steps, self._cycle = total_steps, (total_steps, pct_start, bool(three_phase), anneal_strategy)
         highest = _per_group("max_lr", max_lr, optimizer)
         if last_epoch == -1:
             for group, most in zip(optimizer.param_groups, highest):
-                first = most / div_factor
-                group.update(initial_lr=first, max_lr=most, min_lr=first / final_div_factor)
+                first, last = _rates_of._one_cycle_ends(most, div_factor, final_div_factor)
+                group.update(initial_lr=first, max_lr=most, min_lr=last)
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             _cycle_momentum("OneCycleLR", optimizer, base_momentum, max_momentum, last_epoch)
@@ -320,16 +314,14 @@ class OneCycleLR(LRScheduler):
     def get_lr(self):
         if self.last_epoch > self.total_steps:
             raise ValueError(f"OneCycleLR was made for {self.total_steps} steps, this is step {self.last_epoch}")
-        at, share = _rates_of._phase_at([phase[0] for phase in self._phases], self.last_epoch)
-        _, first, last, momentum_first, momentum_last = self._phases[at]
         groups = self.optimizer.param_groups
 
-        def now(group, first, last):  # the step behind the last one lies on the curve as well, which may lead below 0
-            return max(_rates_of._between(self._strategy, group[first], group[last], share), 0.0)
+        def now(group, first, top, last):
+            return _rates_of._one_cycle(*self._cycle, self.last_epoch, group[first], group[top], group[last])
 
         if self.cycle_momentum:
-            self.optimizer._set_momentum(now(groups[0], momentum_first, momentum_last))
-        return [now(group, first, last) for group in groups]
+            self.optimizer._set_momentum(now(groups[0], "max_momentum", "base_momentum", "max_momentum"))
+        return [now(group, "initial_lr", "max_lr", "min_lr") for group in groups]
 
 
 class CyclicLR(LRScheduler):
@@ -351,8 +343,7 @@ class CyclicLR(LRScheduler):
         if cycle_momentum:
             self.base_momentums, self.max_momentums = _cycle_momentum("CyclicLR", optimizer, base_momentum, max_momentum,
                                                                       last_epoch)
-        self.total_size = step_size_up + (step_size_up if step_size_down is None else step_size_down)
-        self.step_ratio = step_size_up / self.total_size
+        self.total_size, self.step_ratio = _rates_of._cycle_sizes(step_size_up, step_size_down)
         self.mode, self.gamma, self._scale_fn = mode, gamma, scale_fn
         self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
         super().__init__(optimizer, last_epoch)

@@ -2,7 +2,6 @@
 
 import collections.abc
 import copy
-import math
 
 from .. import _tenon
 from ..checks import SignatureOf
@@ -176,7 +175,7 @@ def _of_pytorch(optimizer, state):
             elif name == "step":
                 steps |= {int(value)} - {0}  # a parameter that has had no gradient yet
             elif name == "mu_product" and f"{i}.log_mu_product" in here:  # NAdam's, one number for all elements
-                moments[f"{i}.log_mu_product"] = _tenon.full_like(here[f"{i}.log_mu_product"], math.log(float(value)))
+                moments[f"{i}.log_mu_product"] = _tenon.full_like(here[f"{i}.log_mu_product"], _native._log(float(value)))
             elif value is not None:
                 moments[f"{i}.{name}"] = _tensor_of(value)
     if len(steps) > 1:
