@@ -176,6 +176,20 @@ struct Shape<R (F::*)(A...)> : Shape<R (*)(A...)> {};
 template <typename F, typename R, typename... A>
 struct Shape<R (F::*)(A...) const> : Shape<R (*)(A...)> {};
 
+/// The name of a class that is bound, or will be: then nothing is known of it.
+template <typename T>
+std::string name_of_bound() {
+  if constexpr (std::is_base_of_v<py::detail::type_caster_base<T>, py::detail::type_caster<T>>) {
+    try {
+      return Argument<T>::type();
+    } catch (const std::exception&) {
+      return "Any";
+    }
+  } else {
+    return "Any";
+  }
+}
+
 template <typename R>
 std::string type_of_result() {
   using T = std::remove_cvref_t<R>;
@@ -193,6 +207,10 @@ std::string type_of_result() {
     return "tuple[Any, ...]";
   else if constexpr (std::same_as<T, py::bytes>)
     return "bytes";
+  else if constexpr (requires { typename T::element_type; })
+    return name_of_bound<typename T::element_type>();
+  else if constexpr (std::is_class_v<T>)
+    return name_of_bound<T>();
   else
     return "Any";
 }
