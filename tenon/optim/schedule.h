@@ -115,11 +115,12 @@ double along(const std::vector<Phase>& phases, Annealing how, double step);
 /// A cycle of PyTorch's OneCycleLR: from a first value to the one at the top, and then to a last one; in three phases
 /// it comes back to the first before.
 struct OneCycle {
-  double total, rise = 0.3;  // steps, and the share of them that it rises for
-  bool three_phases = false;
-  Annealing how = Annealing::cosine;
+  double total, rise = 0.3;           // steps, and the share of them that it rises for
+  bool three_phases = false;          // whether it comes back to the first value before it goes to the last
+  Annealing how = Annealing::cosine;  // the shape of its phases
 };
 /// Its value at a step, which is not negative: the curve goes on after the last step.
+///   optim::one_cycle_at({.total = 100}, 29, 0.04, 1, 0.0001);  // 1
 double one_cycle_at(const OneCycle& cycle, double step, double first, double top, double last);
 
 /// How high cycles rise: all to the top, each half as high as the one before, or to powers of gamma.

@@ -12,6 +12,7 @@
 namespace tenon::rl {
 
 /// What TENON_DEVICE says, or auto.
+///   rl::default_device_name();  // auto
 std::string default_device_name();
 
 /// What a run of 2048 is made of.
