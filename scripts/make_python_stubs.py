@@ -275,7 +275,7 @@ def top_stub():
     shown = {line.split("(")[0][4:] for line in _tenon._stubs("function")} | {
         "Tensor", "dtype", "device", "Captured", "int", "float", "bool", "long", "double", "half"}
     lines = ["import builtins\nimport os", COMMON.rstrip("\n"),
-             "from . import accelerator as accelerator, compiler as compiler, func as func, jit as jit, sparse as sparse, special as special, testing as testing",
+             "from . import accelerator as accelerator, compiler as compiler, func as func, jit as jit, profiler as profiler, sparse as sparse, special as special, testing as testing",
              "from . import distributions as distributions, fft as fft, rl as rl",
              "from . import amp as amp, autograd as autograd, backends as backends, cuda as cuda, data as data, linalg as linalg",
              "from . import models as models, nn as nn, optim as optim, random as random, text as text, training as training",
@@ -333,7 +333,7 @@ def stubs():
                                   module_stub(public(tenon.cuda), "cuda"))
     files["nn/parallel/__init__.pyi"] = (shared.replace("{dots}", "..") + "from .. import Module as Module\n\n" +
                                          module_stub([one for one in public(tenon.nn.parallel) if one[0] != "Module"], "parallel"))
-    for name in ("accelerator", "autograd", "compiler", "distributions", "fft", "func", "jit", "testing", "files", "data", "linalg", "random", "rl", "text", "models", "sparse", "training"):
+    for name in ("accelerator", "autograd", "compiler", "distributions", "fft", "func", "jit", "profiler", "testing", "files", "data", "linalg", "random", "rl", "text", "models", "sparse", "training"):
         module = getattr(tenon, name, None) or sys.modules[f"tenon.{name}"]
         text = shared.replace("{dots}", "")
         if name == "models":

@@ -45,6 +45,7 @@ void bind_derivatives(Scope& m);
 void bind_distributions(Scope& m);
 void bind_fft(Scope& m);
 void bind_rl(Scope& m);
+void bind_profiler(Scope& m);
 void bind_for_tests(Scope& m);
 /// Python's view of the buffer protocol for tensors; array.cpp.
 int get_buffer(PyObject* self, Py_buffer* view, int flags);

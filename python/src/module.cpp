@@ -67,6 +67,7 @@ PYBIND11_MODULE(_tenon, module) {
   bind_distributions(m);
   bind_fft(m);
   bind_rl(m);
+  bind_profiler(m);
   bind_for_tests(m);
   m.def("_let_interrupts_end_the_process", &let_interrupts_end_the_process);
   base::set_interrupt_check(check_signals);

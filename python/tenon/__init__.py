@@ -17,7 +17,7 @@ from ._tenon import (  # noqa: F401 - what a star leaves out or checkers should 
     Error, Generator, HookHandle, OutOfRange, Scalar, Tensor, bool, device, dtype)
 from . import autograd, backends, data, distributions, fft, linalg, models, nn, optim, rl, text, training
 from . import amp, cuda, pickles, random, utils
-from . import accelerator, compiler, func, jit, sparse, special, testing
+from . import accelerator, compiler, func, jit, profiler, sparse, special, testing
 from .cuda import amp as _amp_of_cuda  # noqa: F401 - behind optim, which it needs
 from .captured import Captured
 from .autograd import autocast, compile, enable_grad, inference_mode, no_grad, set_grad_enabled

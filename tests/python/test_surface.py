@@ -63,6 +63,7 @@ ALLOWED = {
     "optim/optimizers.py": {"names and settings": "_Group.__getitem__ _Group.__setitem__ _Group._change _other_settings",
                             "counts": "_OfLibrary.state_dict", "the range of a setting": "_OfLibrary._load"},
     "printing.py": {"texts": "_printed"},
+    "profiler.py": {"numbers of steps": "schedule profile.step"},
     "testing.py": {"tools of tests compare, which is arithmetic": "_difference_of_values"},
 }
 
