@@ -333,6 +333,10 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   }
   Tensor is_applied = when;
   if (finite.defined()) is_applied = is_applied.defined() ? logical_and(is_applied, finite) : finite;
+  // The update reads the condition from its first multiplication on, so that all of it is one kernel: parts that could be
+  // computed before the condition is known would be kernels of their own. What is not applied may be anything.
+  Tensor clip = clip_factor_;
+  if (clip.defined() && is_applied.defined()) clip = where(is_applied, clip, zeros_like(clip));
   const Tensor count = step_ + 1;
   std::vector<Tensor> written{step_};
   for (size_t a = 0; a < arenas_.size(); ++a) {
@@ -342,7 +346,7 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
       const DType computed = computing_type(arena.weights);
       Tensor gradient = run.gradient.to(computed);
       if (scaler) gradient = gradient * scaler->inverse();
-      if (clip_factor_.defined()) gradient = gradient * clip_factor_;
+      if (clip.defined()) gradient = gradient * clip;
       if (*maximizes_) gradient = -gradient;
       const Operand decay = decay_of(arena, run);
       const auto lr_of = [&](size_t g) {

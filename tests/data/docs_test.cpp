@@ -130,6 +130,26 @@ TEST_F(DocsOfData, ReaderExamplesRun) {
   EXPECT_EQ(io::load_npy("lengths.npy").shape(), Dims({2, 2}));
 }
 
+// clang-format off
+class Countdown : public data::IterableDataset {
+ public:
+  Pass pass(int64_t epoch) const override {
+    static_cast<void>(epoch);
+    return [left = 10]() mutable -> std::optional<data::Sample> {
+      if (left == 0) return std::nullopt;
+      return data::Sample{scalar(left--)};
+    };
+  }
+};
+
+TEST(DocsOfStreams, ExampleCountsDown) {
+  testing::internal::CaptureStdout();
+  data::IterableLoader loader(std::make_shared<Countdown>(), {.batch_size = 4, .workers = 1});
+  for (const data::Sample& batch : loader) std::cout << batch[0] << "\n";   // [10  9  8  7] [6 5 4 3] [2 1]
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "[10  9  8  7]\n[6 5 4 3]\n[2 1]\n");
+}
+// clang-format on
+
 TEST(DocsOfDataPage, ExamplesAreThoseOfTheTest) {
   const auto trimmed = [](const std::string& line) {
     const size_t first = line.find_first_not_of(' ');

@@ -21,6 +21,8 @@ def outcome(program, seconds=120):
 
 # Every function of every class, with None, a text and an object that was never made as self.
 EVERY_METHOD = """
+import warnings
+warnings.simplefilter("ignore")
 import inspect, tenon, tenon.models, tenon.data, tenon.text, tenon.training, tenon.linalg, tenon.amp
 seen = set()
 def classes(module):
