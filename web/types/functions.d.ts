@@ -309,12 +309,14 @@ export interface Tensor {
    */
   copysign_(other: Operand): this;
   /**
-   * The number of the dtype that comes after x on the way to other. No gradient passes it.
+   * The number of the dtype that comes after x on the way to other. Its gradient is that of x, 0 where both are
+   * equal.
    * @since 0.2
    */
   nextafter(other: Tensor): Tensor;
   /**
-   * The number of the dtype that comes after x on the way to other. No gradient passes it. In place.
+   * The number of the dtype that comes after x on the way to other. Its gradient is that of x, 0 where both are
+   * equal. In place.
    * @since 0.2
    */
   nextafter_(other: Tensor): this;
@@ -2267,7 +2269,8 @@ export declare function logaddexp(x: Tensor, other: Tensor): Tensor;
  */
 export declare function copysign(x: Tensor, other: Operand): Tensor;
 /**
- * The number of the dtype that comes after x on the way to other. No gradient passes it.
+ * The number of the dtype that comes after x on the way to other. Its gradient is that of x, 0 where both are
+ * equal.
  * @since 0.2
  */
 export declare function nextafter(x: Tensor, other: Tensor): Tensor;
