@@ -10,4 +10,6 @@ ir::DeviceId find(std::string_view name) {
   return {0, "cpu"};
 }
 
+std::string wanted_name() { return "cpu"; }
+
 }  // namespace tenon::device
