@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Resumes a run while the system fails: fault_test.py [--quick] [--only TEXT] [--every N] [--errors EIO,EMFILE,ESTALE]
+"""Resumes a run while the system fails: fault_test.py [--quick] [--only TEXT] [--part I/N] [--errors EIO,EMFILE,ESTALE]
 
 A run of 20 steps is stopped after 12. `strace` lists every system call of the resume that names a file of the run, and then
-each of them fails in turn, one a resume; and then all calls of a kind on one file or folder do, from the first on. Whatever the process does about it, nothing may be lost: all checkpoints are whole
-afterwards, the newest is no older than before, no step was taken again, a process that failed said why in one line, and the
-next resume ends with the bits of a run that was never stopped. TENON_BIN is the folder of `tenon` and `verify_run` (default
-build/release/bin). --every N takes every Nth call, --only the calls whose line has TEXT in it, --quick those on the folder of
-checkpoints itself. Exits with 77 where strace is missing or may not trace.
+each of them fails in turn, one a resume; and then all calls of a kind on one file or folder do, from the first on. Whatever
+the process does about it, nothing may be lost: all checkpoints are whole afterwards, the newest is no older than before, no
+step was taken again, a process that failed said why in one line, and it or the next resume ends with the bits of a run that
+was never stopped.
+
+TENON_BIN is the folder of `tenon` and `verify_run` (default build/release/bin). --part I/N takes every Nth fault from the Ith
+on, --only the calls whose line has TEXT in it, --quick those on the folder of checkpoints itself. Exits with 77 where strace is missing or may not trace.
 """
 
 import argparse
@@ -86,6 +88,9 @@ class Faults:
             sys.exit(77)
         return Calls(trace, self.run).found
 
+    def is_whole(self):
+        return run(BIN / "verify_run", self.whole, self.run)[0] == 0
+
     def lost(self, fault, *where):
         """What was lost by calls that failed; empty where nothing was."""
         self.fresh()
@@ -103,10 +108,12 @@ class Faults:
         damaged, what = run(BIN / "verify_run", self.run)
         if damaged:
             return f"left a damaged run: {what} ({said.strip()})"
+        if code == 0 and self.is_whole():
+            return ""
         code, said_then = self.resume()
         if code != 0:
             return f"the next resume failed: {said_then} ({said.strip()})"
-        if run(BIN / "verify_run", self.whole, self.run)[0] != 0:
+        if not self.is_whole():
             return f"the next resume has other bits ({said.strip()})"
         return ""
 
@@ -114,7 +121,7 @@ class Faults:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--part", default="1/1")
     parser.add_argument("--only", default="")
     parser.add_argument("--errors", default="EIO,EMFILE,ESTALE")
     wanted = parser.parse_args()
@@ -126,18 +133,22 @@ def main():
         faults = Faults(folder)
         calls = faults.calls(folder / "trace")
         is_quick = re.compile(r'/checkpoints[">]').search if wanted.quick else bool
-        chosen = [call for call in calls if wanted.only in call[2] and is_quick(call[2])][::wanted.every]
+        chosen = [call for call in calls if wanted.only in call[2] and is_quick(call[2])]
         places = sorted({(name, place_of(line, faults.run)) for name, _, line in chosen})
-        failures = 0
+        tried = []
         for error in wanted.errors.split(","):
-            once = [] if wanted.quick else [(f"{name}:error={error}:when={n}", ()) for name, n, _ in chosen]
-            for fault, where in once + [(f"{name}:error={error}", ("-P", place)) for name, place in places]:
-                lost = faults.lost(fault, *where)
-                failures += bool(lost)
-                if lost:
-                    print(f"{fault} {' '.join(where)}: {lost}", flush=True)
-        print(f"{0 if wanted.quick else len(chosen)} calls, and those on {len(places)} places, failed with {wanted.errors}: "
-              f"{failures} lost something")
+            if not wanted.quick:
+                tried += [(f"{name}:error={error}:when={n}", ()) for name, n, _ in chosen]
+            tried += [(f"{name}:error={error}", ("-P", place)) for name, place in places]
+        first, step = map(int, wanted.part.split("/"))
+        tried = tried[first - 1::step]
+        failures = 0
+        for fault, where in tried:
+            lost = faults.lost(fault, *where)
+            failures += bool(lost)
+            if lost:
+                print(f"{fault} {' '.join(where)}: {lost}", flush=True)
+        print(f"{len(tried)} faults ({wanted.errors}; {len(chosen)} calls, {len(places)} places): {failures} lost something")
         return failures != 0
 
 
