@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 mapfile -t headers < <(scripts/make_reference.py --headers)
 pages=(README.md docs/guide/README.md docs/README.md docs/guide/{start,tensors,autograd,modules,optimizers,data,compile,devices,saving}.md
-  docs/guide/{transformer,python,debugging,performance,mathematics}.md docs/tutorials/*.md docs/reference/README.md docs/reference/[!R]*.md docs/[!R]*.md CONTRIBUTING.md CHANGELOG.md)
+  docs/guide/{transformer,python,debugging,performance,mathematics}.md docs/tutorials/*.md docs/reference/README.md docs/reference/[!R]*.md docs/[!R]*.md docs/internals/*.md CONTRIBUTING.md CHANGELOG.md)
 
 mkdir -p build/docs
 rm -rf build/docs/html
