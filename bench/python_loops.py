@@ -270,6 +270,9 @@ IMAGES = {"small": (1, 3, 8, 8), "icons": (2, 3, 16, 16), "usual": (4, 8, 64, 64
 MATRICES = {"small": (16, 16), "usual": (256, 256), "large": (2048, 2048)}
 sized("cummax", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.cummax(x, 1), **MATRICES)
 sized("cummax with its places", lambda lib, *shape: [lib.rand(*shape)], values_and_places, **MATRICES)
+CLASSES = {"digits": (64, 10), "ImageNet": (64, 1000), "words": (64, 50257)}
+sized("max along a dim", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.max(x, 1).values, **CLASSES)
+sized("argmax along a dim", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.argmax(x, 1), **CLASSES)
 sized("clamp", lambda lib, *shape: [lib.rand(*shape)], lambda lib, x: lib.clamp(x, 0.2, 0.8), **MATRICES)
 sized("clamp, gradient", lambda lib, *shape: [lib.rand(*shape).requires_grad_()],
       with_gradient(lambda lib, x: lib.clamp(x, 0.2, 0.8)), **MATRICES)

@@ -16,7 +16,7 @@ namespace tenon::ir {
 
 /// The compositions that a device may have a kernel for; of one that lists Op::composed among its missing calls, and
 /// where nothing is fused, they are written out as all others.
-enum class Routine : uint8_t { none, places_of_extremes, random_order, grid_sample, grid_sample_backward };
+enum class Routine : uint8_t { none, arg_extreme, running_extremes, random_order, grid_sample, grid_sample_backward };
 
 struct Composition {
   std::string name;

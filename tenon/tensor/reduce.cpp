@@ -77,21 +77,46 @@ Tensor first_largest(std::string_view op, const ir::Value& value, size_t axis, b
   return index;
 }
 
-Tensor arg_extreme(std::string_view op, const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
-  if (dim) record::is_single(op, x, *dim);
+Tensor arg_extreme(const char* op, const Tensor& x, int64_t dim, bool keepdim, bool largest) {
   ir::Value value = value_of(x);
-  if (!dim) value = ir::reshape(value, {x.numel()});
-  if (value.rank() == 0) value = ir::reshape(value, {1});
-  const size_t axis = dim && x.dim() > 0 ? record::axis(op, *dim, x.shape().size()) : 0;
-  Tensor index = first_largest(op, largest ? value : reversed(value), axis, keepdim && dim && x.dim() > 0);
-  return keepdim && !dim ? index.reshape(Dims(x.shape().size(), 1)) : x.dim() == 0 ? index.reshape({}) : index;
+  const bool is_single = record::is_single(op, x, dim);
+  if (is_single) value = ir::reshape(value, {1});
+  const size_t axis = is_single ? 0 : record::axis(op, dim, x.shape().size());
+  const Tensor index = first_largest(op, largest ? value : reversed(value), axis, keepdim && !is_single);
+  return is_single ? index.reshape({}) : index;
 }
 
-std::pair<Tensor, Tensor> extreme_along(std::string_view op, const Tensor& x, int64_t dim, bool keepdim, bool largest) {
-  const Tensor index = arg_extreme(op, x, dim, true, largest);
-  if (x.dim() == 0) return {tensor_of(record::in(x)), index};
-  const Tensor values = gather(x, dim, index);
-  return keepdim ? std::pair{values, index} : std::pair{values.squeeze(dim), index.squeeze(dim)};
+// What accuracies and greedy choices ask in every step: f is one node, for which a device may have a kernel.
+std::vector<Tensor> searched(const char* op, const Tensor& x, int64_t dim, bool keepdim, bool largest,
+                             const Composed& f) {
+  const size_t axis = record::is_single(op, x, dim) ? 0 : record::axis(op, dim, x.shape().size());
+  const ir::Routine routine = x.dim() > 0 && x.numel() > 0 ? ir::Routine::arg_extreme : ir::Routine::none;
+  return composed(op, {static_cast<int64_t>(axis), largest, keepdim}, {&x, 1}, f, routine);
+}
+
+Tensor place_of_extreme(const char* op, const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
+  if (!dim && x.dim() > 1) {
+    const Tensor index = place_of_extreme(op, x.reshape({x.numel()}), 0, false, largest);
+    return keepdim ? index.reshape(Dims(x.shape().size(), 1)) : index;
+  }
+  const int64_t along = dim.value_or(0);
+  return searched(op, x, along, keepdim, largest, [&](std::span<const Tensor> in) {
+    return std::vector{arg_extreme(op, in[0], along, keepdim, largest)};
+  })[0];
+}
+
+std::pair<Tensor, Tensor> extreme_along(const char* op, const Tensor& x, int64_t dim, bool keepdim, bool largest) {
+  if (grad_enabled() && x.requires_grad() && x.dim() > 0) {
+    const Tensor index = place_of_extreme(op, x, dim, true, largest), values = gather(x, dim, index);
+    return keepdim ? std::pair{values, index} : std::pair{values.squeeze(dim), index.squeeze(dim)};
+  }
+  const auto made = searched(op, x, dim, keepdim, largest, [&](std::span<const Tensor> in) {
+    const Tensor index = arg_extreme(op, in[0], dim, true, largest);
+    if (in[0].dim() == 0) return std::vector{in[0], index};
+    const Tensor values = gather(in[0], dim, index);
+    return keepdim ? std::vector{values, index} : std::vector{values.squeeze(dim), index.squeeze(dim)};
+  });
+  return {made[0], made[1]};
 }
 
 }  // namespace
@@ -153,10 +178,10 @@ std::pair<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim) {
 }
 
 Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
-  return arg_extreme("argmax", x, dim, keepdim, true);
+  return place_of_extreme("argmax", x, dim, keepdim, true);
 }
 Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
-  return arg_extreme("argmin", x, dim, keepdim, false);
+  return place_of_extreme("argmin", x, dim, keepdim, false);
 }
 
 Tensor var(const Tensor& given, const Axes& dims, double correction, bool keepdim) {
@@ -283,16 +308,16 @@ Tensor cumprod(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
 
 namespace {
 
-// The last element up to every place that is as large as the largest one so far. Places are looked for in the words of
-// half the size that hold them as a rule.
-Tensor places_of(const Tensor& x, const Tensor& largest, size_t axis) {
-  const ir::Value now = record::in(x), best = record::in(largest);
+// The running largest elements, and up to every place the last element that is one. Places are looked for in the words
+// of half the size that hold them as a rule.
+std::vector<Tensor> running_extremes(const Tensor& x, size_t axis) {
+  const ir::Value now = record::in(x), best = ir::scan(now, axis, ir::ScanKind::max);
   const DType words = x.shape()[axis] <= std::numeric_limits<int32_t>::max() ? DType::i32 : DType::i64;
   const ir::Value place = ir::iota_along(x.shape(), axis, words, x.device().id);
   ir::Value is_taken = ir::equal(now, best);
   if (is_float(x.dtype())) is_taken = ir::where(ir::equal(now, now), is_taken, ir::full_like(is_taken, 1));
   const ir::Value last = ir::scan(ir::where(is_taken, place, ir::full_like(place, 0)), axis, ir::ScanKind::max);
-  return tensor_of(ir::cast(last, DType::i64));
+  return {tensor_of(best), tensor_of(ir::cast(last, DType::i64))};
 }
 
 // NaN counts as more extreme than all, whichever way.
@@ -307,13 +332,13 @@ std::pair<Tensor, Tensor> extremes_so_far(std::string_view op, const Tensor& x, 
     return is_float(v.dtype()) ? ir::unary(Op::neg, v) : ir::binary(Op::bit_xor, v, ir::full_like(v, -1));
   };
   const ir::Value given = record::in(x), seen = largest ? given : mirrored(given);
-  const ir::Value extreme = ir::scan(seen, axis, ir::ScanKind::max);
-  const Tensor operands[] = {tensor_of(ir::detach(seen)), tensor_of(ir::detach(extreme))};
-  const Tensor places = composed(
-      "places of extremes", {static_cast<int64_t>(axis)}, operands,
-      [&](std::span<const Tensor> in) { return std::vector{places_of(in[0], in[1], axis)}; },
-      ir::Routine::places_of_extremes)[0];
-  return {tensor_of(largest ? extreme : mirrored(extreme)), places};
+  const bool has_gradient = grad_enabled() && seen.needs_grad();
+  const Tensor operand = tensor_of(ir::detach(seen));
+  const auto made = composed(
+      "running extremes", {static_cast<int64_t>(axis)}, {&operand, 1},
+      [&](std::span<const Tensor> in) { return running_extremes(in[0], axis); }, ir::Routine::running_extremes);
+  const ir::Value extreme = has_gradient ? ir::scan(seen, axis, ir::ScanKind::max) : record::in(made[0]);
+  return {tensor_of(largest ? extreme : mirrored(extreme)), made[1]};
 }
 
 }  // namespace

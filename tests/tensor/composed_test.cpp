@@ -31,6 +31,12 @@ TEST(Composed, IsOneNode) {
   EXPECT_EQ(value_of(as_one(x, y)[0]).node->inputs().size(), 2u);
 }
 
+TEST(Composed, ExtremesAlongADimAreOneNode) {
+  const Tensor x = rand({3, 4});
+  for (const Tensor& made : {argmax(x, 1, true), argmin(x, 0, true), max(x, 1, true).first, min(x, 1, true).second})
+    EXPECT_EQ(value_of(made).node->op(), ir::Op::composed);
+}
+
 TEST(Composed, IsRecordedOnceForTypesAndSettings) {
   const char* name = "composed_test.recordings";
   const Tensor x = reals({1, 2});

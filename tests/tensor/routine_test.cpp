@@ -130,6 +130,35 @@ TEST(Routine, PlacesOfExtremesAreOneCall) {
   EXPECT_EQ(calls_of_routines([&] { cummax(x, 1).second.eval(); }), 1u);
 }
 
+TEST(Routine, ExtremesAlongDimsAreThoseOfTheirOps) {
+  const double kNan = std::numeric_limits<double>::quiet_NaN();
+  for (const DType dtype :
+       {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32, DType::i64, DType::u8, DType::boolean}) {
+    SCOPED_TRACE(name(dtype));
+    manual_seed(4);
+    Tensor x = (rand({7, 5, 131}) * 40).round() - (dtype == DType::u8 ? 0 : 20);  // many are equal
+    if (is_float(dtype)) x.masked_fill_(rand({7, 5, 131}) > 0.995, kNan);
+    x = x.to(dtype);
+    for (const int64_t dim : {0, 1, 2}) {
+      const auto on = [&](const char* device, bool largest) {
+        const Tensor there = x.to(Device(device)).transpose(1, 2).contiguous().transpose(1, 2);
+        const auto [values, at] = largest ? max(there, dim) : min(there, dim);
+        const Tensor alone = largest ? argmax(there, dim) : argmin(there, dim),
+                     whole = largest ? argmax(there) : argmin(there);
+        return std::vector{bits_of(values), at.to_bytes(), alone.to_bytes(), whole.to_bytes()};
+      };
+      for (const bool largest : {true, false})
+        EXPECT_TRUE(on("cpu", largest) == on("cpu_unfused", largest)) << dim << largest;
+    }
+  }
+}
+
+TEST(Routine, ExtremesAlongADimAreOneCall) {
+  const Tensor x = rand({3, 19}).eval();
+  EXPECT_EQ(calls_of_routines([&] { argmax(x, 1).eval(); }), 1u);
+  EXPECT_EQ(calls_of_routines([&] { wait({min(x, 0).first, min(x, 0).second}); }), 1u);
+}
+
 // Of so many, hundreds agree in the bits that are sorted by, and a few in a whole word.
 TEST(Routine, RandpermIsThatOfItsOps) {
   for (const int64_t n : {2, 3, 10, 1000, 100'000, 200'000}) {

@@ -10,7 +10,8 @@ namespace {
 std::unique_ptr<CallKernel> compile_composed(const ir::Call& call) {
   const ir::Composition& what = *std::get<ir::ComposedAttrs>(call.attrs).what;
   switch (what.routine) {
-    case ir::Routine::places_of_extremes: return compile_places_of_extremes(call);
+    case ir::Routine::arg_extreme: return compile_arg_extreme(call);
+    case ir::Routine::running_extremes: return compile_running_extremes(call);
     case ir::Routine::random_order: return compile_random_order(call);
     case ir::Routine::grid_sample: return compile_grid_sample(call);
     case ir::Routine::grid_sample_backward: return compile_grid_sample_backward(call);

@@ -1,5 +1,5 @@
-// The last place up to every element of a line where the running extreme was taken: what cummax() gives beside its
-// values, as one pass.
+// Running extremes and the last place up to every element of a line where one was taken: the values of cummax(), by the
+// kernel of scans, and beside them their places as one pass.
 //
 // Extremes are few: vectors without one repeat the place before them. 256 rows of 256 random numbers take a quarter of
 // the time that comparing, choosing, scanning and widening take one after the other.
@@ -92,16 +92,21 @@ void find_places(const int64_t* from, const int64_t* extremes, int64_t* to, size
 }
 
 template <typename T>
-class PlacesOfExtremes : public CallKernel {
+class RunningExtremes : public CallKernel {
  public:
-  explicit PlacesOfExtremes(const ir::Call& call)
+  explicit RunningExtremes(const ir::Call& call)
       : input_(call.inputs[0], Input::Wanted::contiguous),
-        extremes_(call.inputs[1], Input::Wanted::contiguous),
-        lines_(input_.shape(), std::get<ir::ComposedAttrs>(call.attrs).what->settings[0]) {}
+        lines_(input_.shape(), axis_of(call)),
+        scan_(compile_scan({.op = ir::Op::scan,
+                            .attrs = ir::ScanAttrs{axis_of(call), ir::ScanKind::max},
+                            .inputs = {call.inputs[0]},
+                            .outputs = {call.outputs[0]}})) {}
 
   void run(const Arguments& args) const override {
+    scan_->run(args);  // reads the input and writes the output that come first
     if (input_.count() == 0) return;
-    const Input::Bound input(input_, args[0]), extremes(extremes_, args[1]);
+    const Input::Bound input(input_, args[0]);
+    const T* extremes = reinterpret_cast<const T*>(args[1]);
     auto* out = reinterpret_cast<int64_t*>(args[2]);
     constexpr int64_t kAbreast = 128, kGrainElements = 16 << 10;  // lines that lie side by side are walked together
     const int64_t bundles = (lines_.inner + kAbreast - 1) / kAbreast;
@@ -110,7 +115,7 @@ class PlacesOfExtremes : public CallKernel {
     base::parallel_for(lines_.outer * bundles, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % bundles * kAbreast, start = i / bundles * lines_.length * lines_.inner + first;
-        const T *from = input.as<T>() + start, *largest = extremes.as<T>() + start;
+        const T *from = input.as<T>() + start, *largest = extremes + start;
         if constexpr (sizeof(T) >= 4) {
           if (lines_.inner == 1) {
             find_places(from, largest, out + start, static_cast<size_t>(lines_.length));
@@ -123,6 +128,7 @@ class PlacesOfExtremes : public CallKernel {
   }
 
  private:
+  static int64_t axis_of(const ir::Call& call) { return std::get<ir::ComposedAttrs>(call.attrs).what->settings[0]; }
   static bool is_extreme(T x, T extreme) {
     if constexpr (std::is_integral_v<T>)
       return x == extreme;
@@ -138,15 +144,16 @@ class PlacesOfExtremes : public CallKernel {
     }
   }
 
-  Input input_, extremes_;
+  Input input_;
   Lines lines_;
+  std::unique_ptr<CallKernel> scan_;
 };
 
 }  // namespace
 
-std::unique_ptr<CallKernel> compile_places_of_extremes(const ir::Call& call) {
+std::unique_ptr<CallKernel> compile_running_extremes(const ir::Call& call) {
   return dispatch(call.inputs[0].dtype, [&]<typename T>() -> std::unique_ptr<CallKernel> {
-    return std::make_unique<PlacesOfExtremes<T>>(call);
+    return std::make_unique<RunningExtremes<T>>(call);
   });
 }
 
