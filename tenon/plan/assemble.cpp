@@ -73,10 +73,12 @@ class Finder {
       else if (node->op() == Op::add)
         add_sum(node);
     }
-    for (auto& [node, pieces] : sums_) {
-      if (pieces.size() < kFewestPieces || !fills(pieces, ir::count(node->type().shape))) continue;
-      std::vector<Piece> list = joined(pieces, *node);
-      if (!list.empty()) found_.emplace(node, std::move(list));
+    for (const NodeRef& node : order_) {  // not in the map's order, which depends on addresses
+      const auto sum = sums_.find(node.get());
+      if (sum == sums_.end() || sum->second.size() < kFewestPieces) continue;
+      if (!fills(sum->second, ir::count(node->type().shape))) continue;
+      std::vector<Piece> list = joined(sum->second, *node);
+      if (!list.empty()) found_.emplace(node.get(), std::move(list));
     }
     for (const NodeRef& node : order_) {
       const auto choice = choices_.find(node.get());

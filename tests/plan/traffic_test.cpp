@@ -1,20 +1,21 @@
 // What a training step of GPT-2 124M moves and keeps, counted in its plan: 32 sequences of 1024 tokens under autocast,
-// on a device with the calls and epilogues of CUDA's libraries. U is one matrix of all tokens in bf16.
+// on a device with the calls and epilogues of CUDA's libraries. U is one matrix of all tokens in bf16. What the whole
+// step costs stands in tests/counts/counts.txt.
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 
 #include "tenon/backends/null/null_device.h"
 #include "tenon/device/registry.h"
 #include "tenon/exec/inspect.h"
 #include "tenon/tenon.h"
+#include "tests/plan_counts.h"
 
 namespace tenon {
 namespace {
 
-constexpr double kMatrix = 32768 * 768 * 2, kMega = 1e6, kMebi = 1 << 20;
+constexpr double kMatrix = 32768 * 768 * 2, kMega = 1e6;
 
 Device gpu_like() {
   static const ir::DeviceId id = device::add({"null_gpu", [] {
@@ -66,35 +67,12 @@ const plan::Plan& plan_of(const Work& work) {
   return known != plans.end() ? known->second : plans.emplace(work, make_plan(work)).first->second;
 }
 
-// What a nest's loads and stores touch: an argument may span an arena of which little is read.
-double bytes_touched(const ir::LoopNest& nest, const plan::Launch& launch) {
-  std::vector<double> touched(launch.args.size(), 0);
-  std::vector<std::pair<uint32_t, ir::IndexMap>> seen;
-  for (const ir::Instr& instr : nest.code) {
-    const bool moves = instr.kind == ir::Instr::Kind::load || instr.kind == ir::Instr::Kind::store ||
-                       instr.kind == ir::Instr::Kind::gather;
-    const std::pair<uint32_t, ir::IndexMap> access{instr.buffer, instr.map};
-    if (!moves || std::find(seen.begin(), seen.end(), access) != seen.end()) continue;
-    seen.push_back(access);
-    const ir::View& view = instr.map.views().back();
-    double elements = 1;
-    for (size_t axis = 0; axis < view.shape.size(); ++axis) {
-      const bool repeats = view.strides[axis] == 0 && instr.kind != ir::Instr::Kind::gather;
-      elements *= repeats ? 1.0 : static_cast<double>(view.shape[axis]);
-    }
-    touched[instr.buffer] += elements * static_cast<double>(size_of(instr.dtype));
-  }
-  double bytes = 0;
-  for (size_t i = 0; i < touched.size(); ++i) bytes += std::min(touched[i], static_cast<double>(launch.args[i].bytes));
-  return bytes;
-}
-
 // Outside of products, attention and the optimizer.
 double bytes_of_passes(const plan::Plan& plan) {
   double bytes = 0;
   for (const plan::Launch& launch : plan.launches) {
     const auto* nest = std::get_if<ir::LoopNest>(&plan.kernels[launch.kernel]);
-    if (nest && !launch.writes_state) bytes += bytes_touched(*nest, launch);
+    if (nest && !launch.writes_state) bytes += static_cast<double>(test::bytes_touched(*nest, launch));
   }
   return bytes;
 }
@@ -122,17 +100,6 @@ double bytes_kept(const plan::Plan& plan) {
   return bytes;
 }
 
-// All memory that the step needs: its arena, and what is there before and after it.
-double peak(const plan::Plan& plan) {
-  double bytes = static_cast<double>(plan.arena_bytes);
-  for (const plan::Slot& slot : plan.slots) {
-    const bool is_new = slot.place == plan::Slot::Place::result && plan.overwritten[slot.index] == plan::Plan::kNone;
-    if (slot.within == plan::Plan::kNone && (slot.place == plan::Slot::Place::leaf || is_new))
-      bytes += static_cast<double>(slot.bytes);
-  }
-  return bytes;
-}
-
 TEST(Traffic, ALayerPassesOverItsMatricesFewTimes) {
   const double layer = bytes_of_passes(plan_of({.layers = 12})) - bytes_of_passes(plan_of({.layers = 11}));
   EXPECT_LE(layer / kMatrix, 46);
@@ -147,15 +114,8 @@ TEST(Traffic, ALayerKeepsLittleForItsBackwardPass) {
   EXPECT_GE(layer / kMega, 500);
 }
 
-TEST(Traffic, TheStepFitsIntoMemory) {
-  EXPECT_LE(peak(plan_of({})) / kMebi, 11000);
-  EXPECT_LE(peak(plan_of({.layers = 6, .batch = 8, .chunk = 2048})) / kMebi, 2700);
-}
-
-TEST(Traffic, DistinctKernelsAreFewAndTheSameAtAnyDepth) {
-  const size_t twelve = plan_of({.layers = 12}).kernels.size();
-  EXPECT_LE(twelve, 40u);
-  EXPECT_EQ(plan_of({.layers = 48}).kernels.size(), twelve);
+TEST(Traffic, DistinctKernelsAreTheSameAtAnyDepth) {
+  EXPECT_EQ(plan_of({.layers = 48}).kernels.size(), plan_of({.layers = 12}).kernels.size());
 }
 
 }  // namespace
