@@ -10,7 +10,7 @@ SHELL := /bin/bash
 SOURCES = $(shell find tenon tests examples apps bench python -name '*.h' -o -name '*.cpp' 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo build test test-drivers test-sanitizers test-all test-against-torch python packages docs reference install format lint clean
+.PHONY: help setup demo build test test-drivers test-sanitizers test-all test-against-torch bench python packages docs reference install format lint clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -72,6 +72,12 @@ test-against-torch: ## compare with an installed PyTorch: its operator samples, 
 	@scripts/build_python.sh build/release
 	@PYTHONPATH=build/release/python $(or $(PYTHON),python3) scripts/against_torch/run.py $(ARGS)
 	@PYTHONPATH=build/release/python $(or $(PYTHON),python3) scripts/fuzz_autograd.py --programs $(or $(PROGRAMS),100000)
+
+bench: setup ## measure all of bench/, beside PyTorch where it is installed, and keep the result: SIZE=small|medium|large DEVICE=cpu PYTHON=python-with-torch NOTE=text
+	@scripts/setup.sh python
+	@scripts/build.sh release tenon_cli bench/all
+	@scripts/build_python.sh build/release
+	@bench/run --size $(or $(SIZE),small) --device $(or $(DEVICE),cpu) --python $(or $(PYTHON),python3) --note '$(NOTE)' $(ARGS)
 
 python: ## build `import tenon` for /usr/bin/python3 (build/release/python) and run its tests
 	@scripts/setup.sh python

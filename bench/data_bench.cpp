@@ -1,8 +1,9 @@
 // Preparing data and loading it: megabytes a second from a corpus to a token file, and tokens a second out of one.
 //
-//   data_bench [--tokenizer PATH] [--text FILE] [--megabytes 32] [--threads 0]
+//   data_bench [--tokenizer PATH] [--text FILE] [--megabytes 32] [--threads 0] [--json]
 //
-// Without a tokenizer bytes are tokens; without a text, stories are. Every figure is the median of five.
+// Without a tokenizer bytes are tokens; without a text, stories are. Every figure is the median of five. With --json
+// every line is an object of work, unit and value.
 
 #include <bzlib.h>
 #include <fmt/format.h>
@@ -43,13 +44,18 @@ struct Arguments {
   std::string tokenizer, text;
   double megabytes = 32;
   int threads = 0;
+  bool json = false;
 };
 
 Arguments parsed(int argc, char** argv) {
   Arguments given;
-  for (int i = 1; i + 1 < argc; i += 2) {
+  for (int i = 1; i < argc; ++i) {
     const std::string_view name = argv[i];
-    const char* value = argv[i + 1];
+    if (name == "--json") {
+      given.json = true;
+      continue;
+    }
+    const char* value = i + 1 < argc ? argv[++i] : "";
     if (name == "--tokenizer") {
       given.tokenizer = value;
     } else if (name == "--text") {
@@ -64,6 +70,16 @@ Arguments parsed(int argc, char** argv) {
     }
   }
   return given;
+}
+
+bool as_json = false;
+
+void print(const std::string& work, double value, const char* unit, int digits) {
+  if (as_json) {
+    fmt::print("{{\"work\": \"{}\", \"unit\": \"{}\", \"value\": {:.6g}}}\n", work, unit, value);
+  } else {
+    fmt::print("{:<42} {:8.{}f} {}\n", work, value, digits, unit);
+  }
 }
 
 /// The text again and again until there is enough of it.
@@ -118,20 +134,20 @@ void bench_prepare(const Arguments& given, const text::Tokenizer& tokenizer, con
     data::PrepareOptions options{.inputs = {folder / name}, .out = folder / "out.tokens"};
     options.threads = given.threads;
     const double taken = median_seconds([&] { data::prepare(tokenizer, options); });
-    fmt::print("prepare {:<10} {:8.1f} MB/s\n", name, static_cast<double>(bytes) / 1e6 / taken);
+    print(fmt::format("prepare {}", name), static_cast<double>(bytes) / 1e6 / taken, "MB/s", 1);
   };
   megabytes_a_second("a.xml", dump.size());
   megabytes_a_second("b.xml.bz2", dump.size());
   megabytes_a_second("a.txt", text.size());
   const double markup = median_seconds([&] { data::plain_text(dump); });
-  fmt::print("markup alone       {:8.1f} MB/s\n", static_cast<double>(dump.size()) / 1e6 / markup);
+  print("markup alone", static_cast<double>(dump.size()) / 1e6 / markup, "MB/s", 1);
 }
 
 void bench_loader(const fs::path& file) {
   const auto opened = data::TokenFile::open(file, data::Verify::kHeader);
   const double bytes = static_cast<double>(opened->size() * opened->header().token_bytes);
   const double verify = median_seconds([&] { data::TokenFile::open(file); });
-  fmt::print("open, verified     {:8.2f} GB/s\n", bytes / 1e9 / verify);
+  print("open, verified", bytes / 1e9 / verify, "GB/s", 2);
   for (const auto order : {data::Order::kRandom, data::Order::kShuffled, data::Order::kSequential}) {
     for (const bool prefetch : {false, true}) {
       for (const int64_t length : {64, 1024}) {
@@ -142,8 +158,8 @@ void bench_loader(const fs::path& file) {
         const double taken = median_seconds([&] {
           for (int64_t i = 0; i < steps; ++i) loader.next(batch);
         });
-        fmt::print("loader {:<10} length {:4}, {:<15} {:8.0f} M tokens/s\n", name(order), length,
-                   prefetch ? "prefetch" : "no prefetch", static_cast<double>(steps * 64 * length) / 1e6 / taken);
+        print(fmt::format("loader {}, length {}, {}", name(order), length, prefetch ? "prefetch" : "no prefetch"),
+              static_cast<double>(steps * 64 * length) / 1e6 / taken, "M tokens/s", 0);
       }
     }
   }
@@ -153,13 +169,14 @@ void bench_loader(const fs::path& file) {
 
 int main(int argc, char** argv) {
   const Arguments given = parsed(argc, argv);
+  as_json = given.json;
   const std::unique_ptr<text::Tokenizer> tokenizer =
       given.tokenizer.empty() ? std::make_unique<text::ByteTokenizer>(true) : text::load_tokenizer(given.tokenizer);
   std::string made = (fs::temp_directory_path() / "tenon-bench-XXXXXX").string();
   if (!mkdtemp(made.data())) return 1;
   const std::string text = corpus_of(given);
   const double telling = median_seconds([] { data::stories(4'000'000, 1); });
-  fmt::print("stories            {:8.1f} MB/s\n", 4 / telling);
+  print("stories", 4 / telling, "MB/s", 1);
   bench_prepare(given, *tokenizer, made, text);
   bench_loader(fs::path(made) / "out.tokens");
   fs::remove_all(made);

@@ -139,6 +139,7 @@ check(compile_errors test Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/compi
   "$<TARGET_PROPERTY:test_headers,INCLUDE_DIRECTORIES>")
 check(readme_check test Python3::Interpreter ${scripts}/check_readme.py)
 check(together_check test Python3::Interpreter ${scripts}/check_together.py ${PROJECT_BINARY_DIR}/CMakeFiles/tenon.dir/Unity)
+check(bench_scripts test Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/bench/test_bench.py)
 check(links_check test Python3::Interpreter ${scripts}/check_links.py --self-test)
 check(variables_check test ${check_guide} variables)
 check(guide_check test ${check_guide} self-test)

@@ -1,7 +1,8 @@
 """Training steps of transformers in PyTorch, with torch.compile: what bench/compare_models runs beside Tenon.
 usage: torch_models.py JSON     an object of: kind (gpt2 | llama), layers, width, heads, kv_heads, inner, vocab, batch, time, mode (default |
-reduce-overhead | eager), steps, device. Prints one JSON object: ms (median), peak_MiB, loss, first_step_s."""
-import json, sys, time
+reduce-overhead | eager), steps, device, and if wanted bf16 (true unless given) and threads. Prints one JSON object: ms (median), peak_MiB,
+peak_rss_MiB, loss, first_step_s."""
+import json, resource, sys, time
 import torch, torch.nn as nn, torch.nn.functional as F
 
 
@@ -75,7 +76,8 @@ class Model(nn.Module):
 def train(c):
     dev, mode, steps = c["device"], c["mode"], c["steps"]
     torch.manual_seed(0)
-    torch.set_float32_matmul_precision("high")
+    if c.get("threads"): torch.set_num_threads(c["threads"])
+    if dev == "cuda": torch.set_float32_matmul_precision("high")
     model = Model(c).to(dev)
     f = model if mode == "eager" else torch.compile(model, mode=None if mode == "default" else mode)
     opt = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True)
@@ -83,15 +85,16 @@ def train(c):
     on_gpu = dev == "cuda"
     sync = torch.cuda.synchronize if on_gpu else (lambda: None)
     if on_gpu: torch.cuda.reset_peak_memory_stats()
-    times = []
+    times, of_cores = [], []
     for _ in range(steps):
-        sync(); start = time.perf_counter()
-        with torch.autocast(dev, dtype=torch.bfloat16): loss = f(i, t)
+        sync(); start, cores = time.perf_counter(), time.process_time()
+        with torch.autocast(dev, dtype=torch.bfloat16, enabled=c.get("bf16", True)): loss = f(i, t)
         loss.backward(); opt.step(); opt.zero_grad(set_to_none=True)
-        sync(); times.append(time.perf_counter() - start)
-    steady = sorted(times[steps // 3:])
-    print(json.dumps(dict(ms=round(steady[len(steady) // 2] * 1e3, 3), first_step_s=round(times[0], 2), loss=round(loss.item(), 4),
-                          peak_MiB=torch.cuda.max_memory_allocated() >> 20 if on_gpu else None)), flush=True)
+        sync(); times.append(time.perf_counter() - start); of_cores.append(time.process_time() - cores)
+    median = lambda all: sorted(all[steps // 3:])[(steps - steps // 3) // 2]
+    print(json.dumps(dict(ms=round(median(times) * 1e3, 3), cpu_ms=round(median(of_cores) * 1e3, 3), first_step_s=round(times[0], 2), loss=round(loss.item(), 4),
+                          peak_MiB=torch.cuda.max_memory_allocated() >> 20 if on_gpu else None,
+                          peak_rss_MiB=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)), flush=True)
 
 
 if __name__ == "__main__":
