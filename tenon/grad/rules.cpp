@@ -1,5 +1,5 @@
-// One rule per row of the op table, written with the table's own ops so that every rule can be differentiated again. The
-// rule of an op has its name; a row that is differentiable and has none does not link.
+// One rule per row of the op table, written with the table's own ops so that every rule can be differentiated again.
+// The rule of an op has its name; a row that is differentiable and has none does not link.
 
 #include "tenon/grad/rules.h"
 
@@ -101,9 +101,10 @@ void mul_rule(Context& c) {
 void div_rule(Context& c) {
   if (c.wants(0)) c.out[0] = div(c.grad(), c.in(1));
   if (!c.wants(1)) return;
-  // 16-bit types are rounded once, and not in each of three steps.
+  // 16-bit types are rounded once, and not in each of three steps. A hook on the result is none of its derivative's.
   const DType dtype = c.in(1).dtype(), wide = accumulator(dtype);
-  const Value b = cast(c.in(1), wide), y = wide == dtype ? c.result() : div(cast(c.in(0), wide), b);
+  const bool is_result = wide == dtype && !c.result().node->hooks();
+  const Value b = cast(c.in(1), wide), y = is_result ? c.result() : div(cast(c.in(0), wide), b);
   c.out[1] = cast(neg(div(mul(cast(c.grad(), wide), y), b)), dtype);
 }
 void pow_rule(Context& c) {
@@ -447,12 +448,12 @@ void custom_rule(Context& c) {
 Rule rule_of(ir::Op op) {
   using namespace ir;
   switch (op) {
-#define TENON_OP(name, kind, arity, dtype_rule, shape_rule, attrs, identity, flags)                \
-  case Op::name:                                                                                   \
-    return [](auto is_differentiable) -> Rule {                                                    \
-      if constexpr (is_differentiable()) return rules::name##_rule;                                \
-      return nullptr;                                                                              \
-    }(std::bool_constant<((flags) & kDifferentiable) != 0>());
+#define TENON_OP(name, kind, arity, dtype_rule, shape_rule, attrs, identity, flags) \
+  case Op::name:                                                                    \
+    return [](auto is_differentiable) -> Rule {                                     \
+      if constexpr (is_differentiable()) return rules::name##_rule;                 \
+      return nullptr;                                                               \
+    }(std::bool_constant<((flags)&kDifferentiable) != 0>());
 #include "tenon/ir/ops.def"
   }
   return nullptr;

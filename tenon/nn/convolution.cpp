@@ -175,8 +175,7 @@ Tensor images_of_windows(const Tensor& volume, const ConvAxis& depth) {
     seen.push_back(x.slice(kDepth, first, first + (depth.out - 1) * depth.stride + 1, depth.stride));
   }
   const Tensor windows = stack(seen, 3);  // (N, out, C, kernel, H, W)
-  return windows.reshape({x.size(0) * depth.out, x.size(2) * depth.kernel, x.size(3), x.size(4)})
-      .to(volume.dtype());
+  return windows.reshape({x.size(0) * depth.out, x.size(2) * depth.kernel, x.size(3), x.size(4)}).to(volume.dtype());
 }
 
 Tensor volumes_of(const Tensor& images, int64_t batch, int64_t depth) {
@@ -250,7 +249,7 @@ Tensor run(const Convolution& c, const Tensor& given, const Tensor& weight, cons
     y = y + bias.to(dtype).to(y.dtype()).reshape(column);
   }
   y = y.to(dtype);
-  if (is_volume) y = y.contiguous();
+  if (is_volume) return record::apart(is_single ? y.contiguous().squeeze(0) : y.contiguous());
   return is_single ? y.squeeze(0) : y;
 }
 

@@ -95,7 +95,7 @@ Tensor embedding_bag(const Tensor& weight, const Tensor& index, const EmbeddingB
   const bool has_padding = options.mode == BagMode::max && options.padding_idx.has_value();
   const auto finished = [&](const Tensor& made) {  // without an index, too, a gradient of zeros
     const Tensor whole = index.numel() == 0 ? record::with_flat_part(made, weight) : made;
-    return without_lowest(whole, has_padding).to(weight.dtype());
+    return record::apart(without_lowest(whole, has_padding).to(weight.dtype()));
   };
   if (is_matrix) return finished(of_matrix(rows, counts, options.mode));
   const Tensor& offsets = options.offsets;

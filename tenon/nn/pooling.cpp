@@ -148,7 +148,7 @@ Tensor max_pool(const Tensor& given, const Pool& pool) {
   const Tensor y = pool.axes.size() == 3
                        ? largest_of_volume(x, parts_of(pool)).depth.value.reshape(pooled_shape(x, pool))
                        : largest_of(x, pool).value;
-  return x.dim() == given.dim() ? y : y.squeeze(0);
+  return record::apart(x.dim() == given.dim() ? y : y.squeeze(0));
 }
 
 // Windows of one axis that begin at `first` (out,), go on by `step` and end in front of `end` (out,), if that is there.
@@ -194,7 +194,7 @@ MaxPooled max_pool_volume_with_indices(const Tensor& x, const Pool& pool) {
   const Tensor there = minimum(chosen, x.size(2) * places - 1);
   const Tensor indices = gather(in_plane, 2, there) + floor_divide(chosen, places) * (x.size(3) * x.size(4));
   const Dims shape = pooled_shape(x, pool);
-  return {found.depth.value.reshape(shape), indices.reshape(shape)};
+  return {record::apart(found.depth.value.reshape(shape)), indices.reshape(shape)};
 }
 
 MaxPooled max_pool_with_indices(const Tensor& given, const Pool& pool) {
@@ -207,7 +207,7 @@ MaxPooled max_pool_with_indices(const Tensor& given, const Pool& pool) {
     found = {largest.value, indices_of(largest.place, pool)};
   }
   if (x.dim() == given.dim()) return found;
-  return {found.y.squeeze(0), found.indices.squeeze(0)};
+  return {record::apart(found.y.squeeze(0)), found.indices.squeeze(0)};
 }
 
 // How many elements of the image, or of the padding too, each window has along an axis.
@@ -242,9 +242,8 @@ Tensor elements_of_windows(const Pool& pool, const Divisor& divisor, Device devi
 }
 
 bool has_uneven_windows(const Pool& pool, const Divisor& divisor) {
-  return divisor.ceil_mode || (!divisor.count_include_pad && std::ranges::any_of(pool.axes, [](const PoolAxis& axis) {
-           return axis.padding > 0;
-         }));
+  return divisor.ceil_mode || (!divisor.count_include_pad &&
+                               std::ranges::any_of(pool.axes, [](const PoolAxis& axis) { return axis.padding > 0; }));
 }
 
 // Axis by axis, because a mean over rows of means over columns is the mean of all.
@@ -280,8 +279,8 @@ Tensor in_steps(const Tensor& x, int64_t dim, int64_t step) {
   return tenon::pad(x.reshape(split), around).reshape(joined).narrow(dim, 0, (size - 1) * step + 1);
 }
 
-// Windows that overlap: an element has its share of the means of all windows around it, which are sums of windows again,
-// over means that lie as far apart as the windows do.
+// Windows that overlap: an element has its share of the means of all windows around it, which are sums of windows
+// again, over means that lie as far apart as the windows do.
 Tensor shares_of_overlapping(const Tensor& gradient, const Pool& pool, const Divisor& divisor) {
   return record::in_wide(gradient, [&](const Tensor& wide) {
     Tensor shares;
@@ -401,7 +400,7 @@ Tensor adaptive_avg_pool(std::string_view op, const Tensor& given, const Dims& o
     matrices.push_back(even_shares(axis.size, axis.out, options));
   }
   const Tensor y = through_matrices(x, matrices);
-  return x.dim() == given.dim() ? y : y.squeeze(0);
+  return record::apart(x.dim() == given.dim() ? y : y.squeeze(0));
 }
 
 // Windows of uneven sizes are made even by their last element, which is shown again: that changes neither which one is
@@ -436,7 +435,7 @@ MaxPooled adaptive_max_pool(std::string_view op, const Tensor& given, const Dims
   const Largest found = largest_of(shown, pool);
   const Tensor indices = indices_of(found.place, image, windows);
   if (x.dim() == given.dim()) return {found.value, indices};
-  return {found.value.squeeze(0), indices.squeeze(0)};
+  return {record::apart(found.value.squeeze(0)), indices.squeeze(0)};
 }
 
 Dims both(Size2 size) { return {size.height, size.width}; }

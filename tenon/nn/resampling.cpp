@@ -177,12 +177,12 @@ Tensor interpolate(const Tensor& x, const UpsampleOptions& options) {
   if (options.mode == Resample::nearest || options.mode == Resample::nearest_exact) {
     const bool is_exact = options.mode == Resample::nearest_exact;
     for (size_t i = 0; i < axes.size(); ++i) y = nearest_along(y, static_cast<int64_t>(i) + 2, axes[i], is_exact);
-    return tensor_of(record::in(y));  // a value of its own, of which nobody sees that elements repeat
+    return record::apart(y);  // a value of its own, of which nobody sees that elements repeat
   }
   std::vector<Tensor> matrices;
   for (const ResampledAxis& axis : axes)
     matrices.push_back(weights_of(axis, options, Options(accumulator(x.dtype()), x.device())));
-  return through_matrices(y, matrices);
+  return record::apart(through_matrices(y, matrices));
 }
 
 namespace {

@@ -113,7 +113,7 @@ Tensor combinations(const Tensor& x, int64_t r, bool with_replacement) {
   if (!count || *count * std::max<int64_t>(r, 1) >= kMostParts)
     fail("combinations", "there are too many choices of {} of {} elements", r, size);
   const Tensor places = from_vector(choices(size, r, with_replacement), {*count * r});
-  return index_select(x, 0, places.to(x.device())).reshape({*count, r});
+  return record::apart(index_select(x, 0, places.to(x.device())).reshape({*count, r}));
 }
 
 Tensor rot90(const Tensor& x, int64_t k, const Dims& dims) {
@@ -123,9 +123,9 @@ Tensor rot90(const Tensor& x, int64_t k, const Dims& dims) {
   if (first == second) fail("rot90", "needs two dims, not {}", ir::to_string(dims));
   switch ((k % 4 + 4) % 4) {
     case 0: return x.clone();
-    case 1: return x.flip({second}).transpose(first, second);
+    case 1: return record::apart(x.flip({second}).transpose(first, second));
     case 2: return x.flip({first, second});
-    default: return x.flip({first}).transpose(first, second);
+    default: return record::apart(x.flip({first}).transpose(first, second));
   }
 }
 

@@ -44,7 +44,8 @@ Tensor copysign(const Operand& size, const Operand& sign) {
   const Operand operands[] = {size, sign};
   const auto values = record::unified("copysign", operands, record::real_type(record::result_type(operands)));
   const Tensor positive = abs(tensor_of(values[0]));
-  return where(signbit(tensor_of(values[1])), neg(positive), positive);
+  const Tensor made = where(signbit(tensor_of(values[1])), neg(positive), positive);
+  return sign.is_tensor() ? record::with_flat_part(made, sign.tensor()) : made;
 }
 
 namespace {
@@ -120,8 +121,8 @@ Tensor fmin(const Tensor& a, const Tensor& b) { return where(isnan(b), a, where(
 
 namespace {
 
-// x times a logarithm of y that begins at `low`, and 0 where x is 0. There the slopes are PyTorch's: for y x / (y - low),
-// for x the logarithm, or 0 where there is none. A root has those that are infinite, and 0 times infinity is NaN.
+// x times a logarithm of y that begins at `low`, and 0 where x is 0. There the slopes are PyTorch's: for y x / (y -
+// low), for x the logarithm, or 0 where there is none. A root has those that are infinite, and 0 times infinity is NaN.
 Tensor times_logarithm(std::string_view op, const Operand& a, const Operand& b, double low,
                        Tensor (*logarithm)(const Tensor&)) {
   const Operand operands[] = {a, b};
@@ -155,7 +156,8 @@ Tensor special_xlog1py(const Operand& a, const Operand& b) {
 Tensor inner(const Tensor& a, const Tensor& b) {
   if (a.dim() == 0 || b.dim() == 0) return mul(a, b);
   if (a.size(-1) != b.size(-1))
-    base::fail("inner", "needs last dims of one size, not {} and {}", ir::to_string(a.shape()), ir::to_string(b.shape()));
+    base::fail("inner", "needs last dims of one size, not {} and {}", ir::to_string(a.shape()),
+               ir::to_string(b.shape()));
   return tensordot(a, b, {a.dim() - 1}, {b.dim() - 1});
 }
 
@@ -171,7 +173,7 @@ Tensor kron(const Tensor& a, const Tensor& b) {
     right[2 * i + 1] = size(b);
     joined[i] = size(a) * size(b);
   }
-  return mul(a.reshape(left), b.reshape(right)).reshape(joined);
+  return record::apart(mul(a.reshape(left), b.reshape(right)).reshape(joined));
 }
 
 Tensor cross(const Tensor& a, const Tensor& b, std::optional<int64_t> along) {
@@ -189,12 +191,12 @@ Tensor diag_embed(const Tensor& x, int64_t offset, int64_t dim1, int64_t dim2) {
   if (record::axis("diag_embed", dim1, rank) == record::axis("diag_embed", dim2, rank))
     base::fail("diag_embed", "needs two dims, not {} twice", dim1);
   if (x.dim() == 0) base::fail("diag_embed", "takes at least a vector");
-  const int64_t apart = std::abs(offset), count = x.size(-1) + apart;
+  const int64_t distance = std::abs(offset), count = x.size(-1) + distance;
   const Tensor places = arange(count, Options(DType::i64, x.device()));
-  const Tensor wide = pad(x, {0, apart}).unsqueeze(offset >= 0 ? -1 : -2);
+  const Tensor wide = pad(x, {0, distance}).unsqueeze(offset >= 0 ? -1 : -2);
   const Tensor zero = zeros({}, Options(x.dtype(), x.device()));
   const Tensor matrices = where(eq(sub(places, places.unsqueeze(-1)), offset), wide, zero);
-  return movedim(matrices, Dims{-2, -1}, Dims{dim1, dim2});
+  return record::apart(movedim(matrices, Dims{-2, -1}, Dims{dim1, dim2}));
 }
 
 Tensor bucketize(const Operand& x, const Tensor& boundaries, bool out_int32, bool right) {

@@ -78,7 +78,7 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
   if (names_nothing("gather", x, dim, index))
     return record::with_flat_part(zeros(index.shape(), Options(x.dtype(), x.device())), x);
   if (is_single_and_vector(x, index))
-    return gather(at_least_vector(x), dim, at_least_vector(index)).reshape(index.shape());
+    return record::apart(gather(at_least_vector(x), dim, at_least_vector(index)).reshape(index.shape()));
   require_index("gather", x, index);
   const size_t axis = record::axis("gather", dim, x.shape().size());
   require_index_fits("gather", x, index, axis);
@@ -92,7 +92,7 @@ Tensor index_select(const Tensor& x, int64_t dim, const Tensor& index) {
   if (record::is_single("index_select", x, dim)) {
     if (index.numel() != 1)
       base::fail("index_select", "a single number takes one index, got shape {}", ir::to_string(index.shape()));
-    return index_select(x.reshape({1}), 0, index).reshape({});
+    return record::apart(index_select(x.reshape({1}), 0, index).reshape({}));
   }
   if (index.dim() > 1)
     base::fail("index_select", "the index must be a vector, got shape {}", ir::to_string(index.shape()));
@@ -113,7 +113,8 @@ Tensor scatter_add(const Tensor& x, int64_t dim, const Tensor& index, const Tens
   if (x.dtype() == DType::boolean && source.dtype() == DType::boolean)
     return of_bools(x, source, [&](const Tensor& to, const Tensor& from) { return scatter_add(to, dim, index, from); });
   if (is_single_and_vector(x, index))
-    return scatter_add(at_least_vector(x), dim, at_least_vector(index), at_least_vector(source)).reshape(x.shape());
+    return record::apart(
+        scatter_add(at_least_vector(x), dim, at_least_vector(index), at_least_vector(source)).reshape(x.shape()));
   require_index("scatter_add", x, index);
   record::require_same_device("scatter_add", x, source);
   const size_t axis = record::axis("scatter_add", dim, x.shape().size());

@@ -37,6 +37,8 @@ bool is_tf32(DType dtype, ir::DeviceId device) {
   return dtype == DType::f32 && tf32_allowed() && device::open(device).limits().tf32;
 }
 
+Tensor apart(const Tensor& view) { return tensor_of(in(view)); }
+
 ir::Value in(const Tensor& x) {
   ir::Value value = value_of(x);
   const ir::Node& node = *value.node;

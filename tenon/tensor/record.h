@@ -11,6 +11,10 @@ namespace tenon::record {
 /// The tensor's value, cut from its history when gradients are off.
 ir::Value in(const Tensor& x);
 
+/// The same value as a tensor of its own, for results that are views of what a function made on its way: a hook on it, or a
+/// write to it, concerns no other tensor.
+Tensor apart(const Tensor& view);
+
 /// dim in 0..rank-1, from a possibly negative one.
 size_t axis(std::string_view op, int64_t dim, size_t rank);
 /// True for a 0-d tensor, which PyTorch lets be asked about dims 0 and -1; fails for other dims of it.

@@ -108,7 +108,7 @@ Tensor place_of_extreme(const char* op, const Tensor& x, std::optional<int64_t> 
 std::pair<Tensor, Tensor> extreme_along(const char* op, const Tensor& x, int64_t dim, bool keepdim, bool largest) {
   if (grad_enabled() && x.requires_grad() && x.dim() > 0) {
     const Tensor index = place_of_extreme(op, x, dim, true, largest), values = gather(x, dim, index);
-    return keepdim ? std::pair{values, index} : std::pair{values.squeeze(dim), index.squeeze(dim)};
+    return keepdim ? std::pair{values, index} : std::pair{record::apart(values.squeeze(dim)), index.squeeze(dim)};
   }
   const auto made = searched(op, x, dim, keepdim, largest, [&](std::span<const Tensor> in) {
     const Tensor index = arg_extreme(op, in[0], dim, true, largest);
@@ -364,7 +364,7 @@ std::pair<Tensor, Tensor> topk(const Tensor& x, int64_t k, int64_t dim, bool lar
     base::fail("topk", "k = {} does not lie in 0..{}, the size of dim {}", k, x.shape()[axis], dim);
   }
   const auto [values, indices] = sort(x, dim, largest);
-  return {values.narrow(dim, 0, k), indices.narrow(dim, 0, k)};
+  return {record::apart(values.narrow(dim, 0, k)), record::apart(indices.narrow(dim, 0, k))};
 }
 
 }  // namespace tenon

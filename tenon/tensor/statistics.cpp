@@ -20,7 +20,7 @@ void require_size(std::string_view op, const Tensor& x, size_t axis) {
 std::pair<Tensor, Tensor> picked(const Tensor& x, int64_t dim, const Tensor& where_it_stands, bool keepdim) {
   const Tensor values = gather(x, dim, where_it_stands);
   if (keepdim) return {values, where_it_stands};
-  return {values.squeeze(dim), where_it_stands.squeeze(dim)};
+  return {record::apart(values.squeeze(dim)), where_it_stands.squeeze(dim)};
 }
 
 // An index that is known to lie in 0 .. size - 1.
@@ -64,7 +64,7 @@ Tensor diff(const Tensor& given, int64_t n, int64_t dim, const Tensor& prepend, 
 std::pair<Tensor, Tensor> kthvalue(const Tensor& x, int64_t k, int64_t dim, bool keepdim) {
   if (record::is_single("kthvalue", x, dim)) {
     const auto [values, indices] = kthvalue(x.reshape({1}), k, 0, true);
-    return {values.reshape({}), indices.reshape({})};
+    return {record::apart(values.reshape({})), indices.reshape({})};
   }
   const size_t axis = record::axis("kthvalue", dim, x.shape().size());
   if (k < 1 || k > x.shape()[axis])
@@ -76,7 +76,7 @@ std::pair<Tensor, Tensor> kthvalue(const Tensor& x, int64_t k, int64_t dim, bool
 std::pair<Tensor, Tensor> median(const Tensor& x, int64_t dim, bool keepdim) {
   if (record::is_single("median", x, dim)) {
     const auto [values, indices] = median(x.reshape({1}), 0, true);
-    return {values.reshape({}), indices.reshape({})};
+    return {record::apart(values.reshape({})), indices.reshape({})};
   }
   const size_t axis = record::axis("median", dim, x.shape().size());
   require_size("median", x, axis);
@@ -103,7 +103,7 @@ std::pair<Tensor, Tensor> nanmedian(const Tensor& x, int64_t dim, bool keepdim) 
   if (!is_float(x.dtype())) return median(x, dim, keepdim);
   if (record::is_single("nanmedian", x, dim)) {
     const auto [values, indices] = nanmedian(x.reshape({1}), 0, true);
-    return {values.reshape({}), indices.reshape({})};
+    return {record::apart(values.reshape({})), indices.reshape({})};
   }
   const size_t axis = record::axis("nanmedian", dim, x.shape().size());
   require_size("nanmedian", x, axis);
@@ -122,7 +122,7 @@ Tensor nanmedian(const Tensor& x) {
 std::pair<Tensor, Tensor> mode(const Tensor& x, int64_t dim, bool keepdim) {
   if (record::is_single("mode", x, dim)) {
     const auto [values, indices] = mode(x.reshape({1}), 0, true);
-    return {values.reshape({}), indices.reshape({})};
+    return {record::apart(values.reshape({})), indices.reshape({})};
   }
   const size_t axis = record::axis("mode", dim, x.shape().size());
   require_size("mode", x, axis);
@@ -165,8 +165,8 @@ Tensor gradient_along(const Tensor& x, int64_t dim, const Tensor& spacing, int64
   const auto apart_at = [&](int64_t i) { return apart.narrow(dim, i, 1); };
   // The parabola through three points has the slope of each of its halves in the middle of that.
   const Tensor before = apart.narrow(dim, 0, n - 2), behind = apart.narrow(dim, 1, n - 2);
-  const Tensor inner = div(add(mul(slope.narrow(dim, 0, n - 2), behind), mul(slope.narrow(dim, 1, n - 2), before)),
-                           add(before, behind));
+  const Tensor inner =
+      div(add(mul(slope.narrow(dim, 0, n - 2), behind), mul(slope.narrow(dim, 1, n - 2), before)), add(before, behind));
   Tensor first = slope_at(0), last = slope_at(n - 2);
   if (edge_order == 2) {
     const auto beyond = [&](int64_t edge, int64_t next) {
@@ -320,11 +320,11 @@ Tensor quantile_of(std::string_view op, const Tensor& x, const Operand& q, std::
 
 Tensor quantile(const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim,
                 std::string_view interpolation) {
-  return quantile_of("quantile", x, q, dim, keepdim, interpolation, false);
+  return record::apart(quantile_of("quantile", x, q, dim, keepdim, interpolation, false));
 }
 Tensor nanquantile(const Tensor& x, const Operand& q, std::optional<int64_t> dim, bool keepdim,
                    std::string_view interpolation) {
-  return quantile_of("nanquantile", x, q, dim, keepdim, interpolation, true);
+  return record::apart(quantile_of("nanquantile", x, q, dim, keepdim, interpolation, true));
 }
 
 namespace {
@@ -374,8 +374,8 @@ Tensor searchsorted(const Tensor& sequence, const Operand& values, bool out_int3
   if (sorter.defined() && sorter.shape() != sequence.shape())
     fail("searchsorted", "a sorter of shape {} does not fit values of shape {}", ir::to_string(sorter.shape()),
          ir::to_string(sequence.shape()));
-  const Tensor found = places_among(sorter.defined() ? gather(sequence, -1, sorter) : sequence, values,
-                                    is_right(right, side));
+  const Tensor found =
+      places_among(sorter.defined() ? gather(sequence, -1, sorter) : sequence, values, is_right(right, side));
   return out_int32 ? found.to(DType::i32) : found;
 }
 
