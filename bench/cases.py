@@ -193,8 +193,8 @@ def google(bench, program, filters, seconds, torch=None):
             name = row["run_name"].removesuffix("/real_time")
             dtype = "bf16" if name.endswith("_bf16") else "f32"
             found[Figure(bench, name, "us", dtype)] = row["real_time"] * scale
-            if "new" in row:
-                found[Figure(bench, f"{name}: allocations", "calls", dtype)] = round(row["new"], 1)
+            if bench == "host":  # the calling thread's; of the others there is no count
+                found[Figure(bench, f"{name}: processor", "us", dtype)] = row["cpu_time"] * scale
         return found
 
     return Case(bench, tenon, torch, torch_once=True)

@@ -310,6 +310,15 @@ class Programs(unittest.TestCase):
         self.assertEqual(status, 1, out + err)
         self.assertIn("measured before and not after", out)
 
+    def test_a_program_that_fails_after_its_first_round_is_a_loss(self):
+        before, after = self.build("a", 100), self.build("b", 100)
+        path = os.path.join(after, "bin", "dqn_bench")
+        with open(path, "a", encoding="utf-8") as file:
+            file.write('import os\nif os.path.exists(__file__ + ".ran"): sys.exit("out of memory")\nopen(__file__ + ".ran", "w").close()\n')
+        status, out, err = self.gate("--before", before, "--build", after)
+        self.assertEqual(status, 1, out + err)
+        self.assertIn("out of memory", err)
+
     def test_nothing_to_compare_is_no_success(self):
         status, out, _ = self.gate("--before", self.build("a", 100, []), "--build", self.build("b", 100, []))
         self.assertEqual(status, 2, out)
