@@ -101,7 +101,7 @@ void train(const Arguments& given, std::string_view text) {
     trainer.train();
   };
   const Times one = measured(1, 3, run), two = measured(2, 3, run);
-  fmt::print("{{\"bytes\": {}, \"vocabulary\": {}, \"s_1\": {:.2f}, \"s_2\": {:.2f}, \"s_processor\": {:.2f}}}\n",
+  fmt::print("{{\"bytes\": {}, \"vocabulary\": {}, \"s_1\": {:.4f}, \"s_2\": {:.4f}, \"s_processor\": {:.4f}}}\n",
              text.size(), given.vocabulary, median(one.clock), median(two.clock), median(one.processor));
 }
 
