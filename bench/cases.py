@@ -268,9 +268,9 @@ def presets():
         tokens = tokenizer_of(side, setting, text)
         for name, batch in PRESETS[setting.size]:
             with tempfile.TemporaryDirectory(dir=setting.folder) as folder:
-                keys = {"data.train": text, "tokenizer.path": tokens, "training.steps": 12, "training.batch_size": batch, "training.log_every": 3,
+                keys = {"data.train": text, "training.steps": 12, "training.batch_size": batch, "training.log_every": 3,
                         "training.eval_every": 1000000, "checkpoint.every": 1000000, "schedule.warmup_steps": 2}
-                command = [side.program("tenon"), "train", name, "--quiet", "--out", os.path.join(folder, "run")]
+                command = [side.program("tenon"), "train", name, "--quiet", "--vocab", tokens, "--out", os.path.join(folder, "run")]
                 for key, value in keys.items():
                     command += ["--set", f"{key}={value}"]
                 setting.start(command, setting.environment())
