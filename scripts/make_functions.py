@@ -4,9 +4,10 @@ of all functions.
 
     scripts/make_functions.py          writes the files that are not as the table says
     scripts/make_functions.py --check  names them, and functions that no test calls, and fails
+    scripts/make_functions.py --python FOLDER  writes the bindings of Python, functions_of_*.cpp, into a folder of a build
 
-Written are tensor/ops.h, tensor/methods.cpp, the methods in tensor/tensor.h, python/src/functions_of_*.cpp, web/types/functions.d.ts,
-tests/tensor/function_table.inc and docs/functions.md.
+Written are tensor/ops.h, tensor/methods.cpp, the methods in tensor/tensor.h, web/types/functions.d.ts, tests/tensor/function_table.inc and
+docs/functions.md.
 """
 
 import pathlib
@@ -333,13 +334,13 @@ def bindings(functions):
         kind = "kMethod" if "f" not in row.forms else "kFunction" if "m" not in row.forms else "kBoth"
         lines.append(defined(row.name, signature, inside, body, help_text, kind, "define_also_in_place" if "i" in row.forms else "define"))
     # The table is data: its lines are as long as they are.
-    return "\n".join([f"// {NOTE}", "//", "// Functions and methods of Python.", "", '#include "computed.h"', '#include "functions.h"', "",
+    return "\n".join([f"// {NOTE}", "//", "// Functions and methods of Python.", "", '#include "functions.h"', "",
                       "namespace tenon::python {", "", "// clang-format off", "void note_functions() {", *lines, "}", "",
                       "}  // namespace tenon::python", ""])
 
 
 def call_bindings(functions, table, title, noted, header):
-    lines = [f"// {NOTE.replace(TABLE, table)}", "//", f"// {title}", "", '#include "computed.h"', '#include "functions.h"', f'#include "{header}"', "",
+    lines = [f"// {NOTE.replace(TABLE, table)}", "//", f"// {title}", "", '#include "functions.h"', f'#include "{header}"', "",
              "namespace tenon::python {", "", "// clang-format off", f"void {noted}() {{"]
     for function in functions:
         lines.append(function.binding())
@@ -400,13 +401,18 @@ def written(functions, creation, layers, linalg):
         "tenon/tensor/ops.h": ops_header(functions),
         "tenon/tensor/tensor.h": head + begin + first_line + "\n" + methods_declared(functions) + end + tail,
         "tenon/tensor/methods.cpp": methods_source(functions),
-        "python/src/functions_of_tensors.cpp": bindings(functions),
-        "python/src/functions_of_creation.cpp": call_bindings(creation, CREATION, "Functions and methods that make tensors.", "note_creation", "creation.h"),
-        "python/src/functions_of_layers.cpp": call_bindings(layers, LAYERS, "Functions of nn.functional and nn.init.", "note_layers", "layer_arguments.h"),
-        "python/src/functions_of_linalg.cpp": call_bindings(linalg, LINALG, "Functions of tenon.linalg.", "note_linalg", "linalg.h"),
         "web/types/functions.d.ts": typescript.declarations(NOTE.replace(TABLE, "the tables of functions"), functions, creation, layers, linalg),
         "tests/tensor/function_table.inc": test_table(functions),
         "docs/functions.md": docs(functions, creation, layers, linalg),
+    }
+
+
+def written_for_python(functions, creation, layers, linalg):
+    return {
+        "functions_of_tensors.cpp": bindings(functions),
+        "functions_of_creation.cpp": call_bindings(creation, CREATION, "Functions and methods that make tensors.", "note_creation", "creation.h"),
+        "functions_of_layers.cpp": call_bindings(layers, LAYERS, "Functions of nn.functional and nn.init.", "note_layers", "layer_arguments.h"),
+        "functions_of_linalg.cpp": call_bindings(linalg, LINALG, "Functions of tenon.linalg.", "note_linalg", "linalg.h"),
     }
 
 
@@ -419,6 +425,13 @@ def untested(functions):
 def main():
     functions, creation, layers, linalg = read_table(), read_calls(CREATION), read_calls(LAYERS), read_calls(LINALG)
     rows, stale = functions + creation + layers + linalg, []
+    if "--python" in sys.argv:
+        folder = pathlib.Path(sys.argv[sys.argv.index("--python") + 1])
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in written_for_python(functions, creation, layers, linalg).items():
+            if not (folder / name).exists() or (folder / name).read_text() != text:  # what is the same is not compiled again
+                (folder / name).write_text(text)
+        return 0
     for path, text in written(functions, creation, layers, linalg).items():
         file = ROOT / path
         if file.exists() and file.read_text() == text:

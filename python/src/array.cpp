@@ -137,8 +137,7 @@ std::optional<DType> dtype_held_by(PyObject* object) {
 // `is_typed`: inside of an array, whose dtype is noted.
 void flatten(PyObject* object, size_t depth, Flat& into, bool is_typed = false) {
   if (PyRange_Check(object)) {
-    const py::object list = py::reinterpret_steal<py::object>(PySequence_List(object));
-    if (!list) throw py::error_already_set();
+    const py::object list = owned(PySequence_List(object));
     return flatten(list.ptr(), depth, into, is_typed);
   }
   if (PyList_Check(object) || PyTuple_Check(object)) {
@@ -160,8 +159,7 @@ void flatten(PyObject* object, size_t depth, Flat& into, bool is_typed = false) 
   if (dtype) into.note(*dtype);
   const auto number = number_of(object);
   if ((is_array(object) || is_tensor(object)) && !number) {
-    const py::object list = py::reinterpret_steal<py::object>(PyObject_CallMethod(object, "tolist", nullptr));
-    if (!list) throw py::error_already_set();
+    const py::object list = owned(PyObject_CallMethod(object, "tolist", nullptr));
     return flatten(list.ptr(), depth, into, is_typed || dtype);
   }
   if (!number) throw_type_error("numbers, lists of numbers or an array are needed, not " + type_name_of(object));
@@ -232,19 +230,6 @@ Tensor tensor_of_object(PyObject* object, std::optional<DType> dtype, std::optio
 
 namespace {
 
-const char* format_letter(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return "f";
-    case DType::f16: return "e";
-    case DType::f64: return "d";
-    case DType::i32: return "i";
-    case DType::i64: return "q";
-    case DType::u8: return "B";
-    case DType::boolean: return "?";
-    default: return nullptr;
-  }
-}
-
 struct Shown {
   SharedMemory memory;
   std::vector<Py_ssize_t> shape, strides;
@@ -254,11 +239,10 @@ struct Shown {
 Shown shown(const Tensor& x) {
   if (x.requires_grad()) throw_type_error("a tensor that requires grad is not shared; call detach() first");
   Shown made;
-  {
-    const Released others_run;
+  made.memory = computed([&] {
     compute(x);
-    made.memory = share_memory(x);
-  }
+    return share_memory(x);
+  });
   const Dims strides = x.strides();
   for (size_t i = 0; i < x.shape().size(); ++i) {
     made.shape.push_back(x.shape()[i]);
@@ -278,11 +262,10 @@ Shown on_host(const Tensor& x) {
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
-  try {
-    turn::await();
+  return guarded([&] {
     const Tensor& x = tensor_in(self);
     auto made = std::make_unique<Shown>(on_host(x));
-    const char* letter = format_letter(x.dtype());
+    const char* letter = names_of(x.dtype()).letter;
     if (!letter) throw_type_error("numpy has no bfloat16; convert the tensor first, with float()");
     if ((flags & PyBUF_WRITABLE) && made->repeats)
       throw py::buffer_error("an expanded tensor cannot be written; clone() it first");
@@ -302,10 +285,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->internal = made.release();
     view->obj = Py_NewRef(self);
     return 0;
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
+  });
 }
 
 void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<Shown*>(view->internal); }
@@ -323,8 +303,7 @@ py::object dlpack_of(const Tensor& x) {
     if (!PyCapsule_IsValid(unused, kCapsule)) return;  // somebody took it
     release_dlpack(static_cast<DLManagedTensor*>(PyCapsule_GetPointer(unused, kCapsule)));
   });
-  if (!capsule) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(capsule);
+  return owned(capsule);
 }
 
 void require_host(const py::object& source) {
@@ -373,7 +352,7 @@ py::object copied(const py::object& self, const char* name, bool is_deep) {
   const Tensor& x = tensor_in(self.ptr());
   if (!x.is_leaf()) base::fail(name, "only leaves are copied with their flags; call detach() first");
   const Tensor values = is_deep ? x.detach().clone() : x.detach();
-  const py::object made = py::type::of(self)(py::reinterpret_steal<py::object>(wrap_new(values)));
+  const py::object made = py::type::of(self)(object_of(values));
   tensor_in(made.ptr()).requires_grad_(x.requires_grad());
   return made;
 }
@@ -399,32 +378,29 @@ void note_arrays() {
          [](const Tensor& given, bool force) -> py::object {
            Tensor x = force ? given.detach().to(Device("cpu")) : given;
            if (force && x.dtype() == DType::bf16) x = x.to(DType::f32);
-           const py::object object = py::reinterpret_steal<py::object>(wrap_new(x));
+           const py::object object = object_of(x);
            return py::module_::import("numpy").attr("asarray")(py::memoryview(object));
          }>(
       "A numpy array over the memory of the tensor, which is not copied; force: of whatever tensor, copied where it "
       "has to be.",
       kMethod);
   define<"__array__", "x, dtype=None, copy=None", [](const Tensor& x, const py::object& dtype, const py::object&) {
-    const py::object object = py::reinterpret_steal<py::object>(wrap_new(x));
+    const py::object object = object_of(x);
     py::object array = py::module_::import("numpy").attr("asarray")(py::memoryview(object));
     return dtype.is_none() ? array : py::object(array.attr("astype")(dtype, py::arg("copy") = false));
   }>("What numpy.asarray() gives.", kMethod);
   define<"item", "x", [](const Tensor& x) -> py::object {
     if (x.numel() != 1)
       throw_value_error(fmt::format("a tensor of shape {} is not a single number", ir::to_string(x.shape())));
-    return py::reinterpret_steal<py::object>(Elements(x).object(0));
+    return owned(Elements(x).object(0));
   }>("The number that a tensor of one element holds.", kMethod);
-  define<"tolist", "x", [](const Tensor& x) -> py::object {
-    return py::reinterpret_steal<py::object>(Elements(x).lists());
-  }>("The elements as nested lists.", kMethod);
+  define<"tolist", "x", [](const Tensor& x) -> py::object { return owned(Elements(x).lists()); }>(
+      "The elements as nested lists.", kMethod);
   define<"_to_bytes", "x", [](const Tensor& x) -> py::object {
-    std::vector<std::byte> bytes;
-    {
-      const Released others_run;
+    const std::vector<std::byte> bytes = computed([&] {
       compute(x);
-      bytes = x.to_bytes();
-    }
+      return x.to_bytes();
+    });
     return py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }>("The elements one behind the other.", kMethod);
   define<"_from_bytes", "data, shape, dtype", [](const py::object& data, const Dims& shape, DType dtype) {

@@ -9,8 +9,6 @@
 namespace tenon::python {
 namespace {
 
-using namespace py::literals;
-
 /// What acts while a `with` block lasts; blocks nest, and one object may be used by several.
 template <typename Guard>
 class Block {
@@ -72,18 +70,9 @@ class CapturedFunction {
       arguments.push_back(tensor_in(args[i]));
     }
     if (state_->shape == Shape::one) {
-      Tensor result;
-      {
-        const Released others_run;
-        result = compiled_.call_for_one(arguments);
-      }
-      return wrap(result);
+      return wrap(computed([&] { return compiled_.call_for_one(arguments); }));
     }
-    std::vector<Tensor> results;
-    {
-      const Released others_run;
-      results = compiled_.call(arguments);
-    }
+    const std::vector<Tensor> results = computed([&] { return compiled_.call(arguments); });
     if (state_->shape == Shape::none) return Py_NewRef(Py_None);
     if (state_->shape == Shape::one) return wrap(results[0]);
     return tuple_of_tensors(results).release().ptr();
@@ -102,21 +91,23 @@ class CapturedFunction {
   CompiledFunction compiled_;
 };
 
+template <typename Guard>
+void bind_block(Scope& m, const char* name) {
+  using Blocks = Block<Guard>;
+  Class<Blocks>(m, name)
+      .template init_of<>()
+      .def("enter", [](Blocks& self) { self.enter(); })
+      .def("leave", &Blocks::leave);
+}
+
 void bind_blocks(Scope& m) {
-  Class<Block<NoGrad>>(m, "_NoGrad")
-      .init_of<>()
-      .def("enter", [](Block<NoGrad>& self) { self.enter(); })
-      .def("leave", &Block<NoGrad>::leave);
-  Class<Block<EnableGrad>>(m, "_EnableGrad")
-      .init_of<>()
-      .def("enter", [](Block<EnableGrad>& self) { self.enter(); })
-      .def("leave", &Block<EnableGrad>::leave);
+  bind_block<NoGrad>(m, "_NoGrad");
+  bind_block<EnableGrad>(m, "_EnableGrad");
   Class<AutocastBlock>(m, "_Autocast")
-      .init(
-          [](DType dtype, bool enabled) {
-            return AutocastBlock{dtype, enabled, {}};
-          },
-          "dtype"_a, "enabled"_a)
+      .init("dtype, enabled",
+            [](DType dtype, bool enabled) {
+              return AutocastBlock{dtype, enabled, {}};
+            })
       .def("enter", [](AutocastBlock& self) { self.blocks.enter(self.dtype, self.enabled); })
       .def("leave", [](AutocastBlock& self) { self.blocks.leave(); });
   m.def("_set_grad_enabled", [](bool on) {
@@ -133,7 +124,7 @@ void bind_blocks(Scope& m) {
     else
       lasting.off.emplace();
   });
-  m.def("is_grad_enabled", &grad_enabled, "Whether ops record gradients now.");
+  m.def("is_grad_enabled", "Whether ops record gradients now.", &grad_enabled);
 }
 
 PythonHook hooked(Tensor x, const py::object& hook) {
@@ -150,7 +141,9 @@ PythonHook hooked(Tensor x, const py::object& hook) {
 
 void bind_gradients(Scope& m) {
   m.def(
-      "grad",
+      "grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, "
+      "allow_unused=None, is_grads_batched=False, materialize_grads=False)",
+      "The gradients of the outputs' sum with respect to the inputs. The graph is always kept, as with retain_graph.",
       [](const py::object& outputs, const py::object& inputs, const py::object& grad_outputs, const py::object&,
          bool create_graph, bool, std::optional<bool> allow_unused, bool is_grads_batched, bool materialize_grads) {
         if (is_grads_batched) throw_value_error("gradients are taken one at a time: call grad() for each of the batch");
@@ -163,20 +156,12 @@ void bind_gradients(Scope& m) {
         if (!grad_outputs.is_none()) options.grad_outputs = list(grad_outputs);
         options.create_graph = create_graph;
         options.allow_unused = allow_unused.value_or(materialize_grads);
-        std::vector<Tensor> found;
-        {
-          const Released others_run;
-          found = grad(of, to, options);
-        }
+        std::vector<Tensor> found = computed([&] { return grad(of, to, options); });
         for (size_t i = 0; materialize_grads && i < found.size(); ++i) {
           if (!found[i].defined()) found[i] = zeros(to[i].shape(), Options(to[i].dtype(), to[i].device()));
         }
         return tuple_of_tensors(found);
-      },
-      "outputs"_a, "inputs"_a, "grad_outputs"_a = py::none(), "retain_graph"_a = py::none(), "create_graph"_a = false,
-      "only_inputs"_a = true, "allow_unused"_a = py::none(), "is_grads_batched"_a = false,
-      "materialize_grads"_a = false,
-      "The gradients of the outputs' sum with respect to the inputs. The graph is always kept, as with retain_graph.");
+      });
   m.def("_backward", [](const std::vector<Tensor>& tensors, const py::list& given, bool retain, bool create) {
     std::vector<Tensor> gradients;
     for (const py::handle& gradient : given)
@@ -203,27 +188,22 @@ void bind_gradients(Scope& m) {
     return tuple_of_tensors(apply(function, std::span<const Tensor>(inputs)));
   });
   Class<PythonHook>(m, "HookHandle", "What register_hook() returns.")
-      .def(
-          "remove",
-          [](PythonHook& self) {
-            self.handle.remove();
-            const auto gone = std::exchange(*self.function, nullptr);
-          },
-          "Takes the hook away again, and lets go of the function.");
-  m.def(
-      "gradcheck",
-      [](const py::object& f, const std::vector<Tensor>& inputs, double eps, double atol, double rtol) {
-        const auto function = keep(f);
-        const Released others_run;
-        return gradcheck(
-            [&](std::span<const Tensor> given) {
-              const Locked locked;
-              return Convert<Tensor>::from(called(function, tuple_of_tensors(given)).ptr());
-            },
-            inputs, eps, atol, rtol);
-      },
-      "f"_a, "inputs"_a, "eps"_a = 1e-6, "atol"_a = 1e-5, "rtol"_a = 1e-3,
-      "Compares the gradients of f with differences, at inputs of float64.");
+      .def("remove", "Takes the hook away again, and lets go of the function.", [](PythonHook& self) {
+        self.handle.remove();
+        const auto gone = std::exchange(*self.function, nullptr);
+      });
+  m.def("gradcheck(f, inputs, eps=1e-6, atol=1e-5, rtol=1e-3)",
+        "Compares the gradients of f with differences, at inputs of float64.",
+        [](const py::object& f, const std::vector<Tensor>& inputs, double eps, double atol, double rtol) {
+          const auto function = keep(f);
+          const Released others_run;
+          return gradcheck(
+              [&](std::span<const Tensor> given) {
+                const Locked locked;
+                return Convert<Tensor>::from(called(function, tuple_of_tensors(given)).ptr());
+              },
+              inputs, eps, atol, rtol);
+        });
 }
 
 /// Python's garbage collector looks through it: a model whose attribute is the captured step of the model is a cycle.
@@ -245,14 +225,11 @@ int traverse_captured(PyObject* self, visitproc visit, void* arg) {
 }
 
 PyObject* call_captured(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
-  try {
+  return guarded([&] {
     if (keywords && PyTuple_GET_SIZE(keywords) > 0)
       throw_type_error("a captured function takes its tensors by position");
     return function_in(self)->call(args, static_cast<size_t>(PyVectorcall_NARGS(flags)));
-  } catch (...) {
-    set_python_error();
-    return nullptr;
-  }
+  });
 }
 
 PyTypeObject* captured_type = nullptr;
@@ -261,13 +238,7 @@ void prepare_captured_type(Scope& m) {
   static PyGetSetDef attributes[] = {
       {"recordings",
        [](PyObject* self, void*) -> PyObject* {
-         try {
-           turn::await();
-           return PyLong_FromSize_t(function_in(self)->recordings());
-         } catch (...) {
-           set_python_error();
-           return nullptr;
-         }
+         return guarded([&] { return PyLong_FromSize_t(function_in(self)->recordings()); });
        },
        nullptr, "Recordings that are kept.", nullptr},
       {"__wrapped__", [](PyObject* self, void*) -> PyObject* { return function_in(self)->function().release().ptr(); },
@@ -299,17 +270,14 @@ void prepare_captured_type(Scope& m) {
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   captured_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (!captured_type) throw py::error_already_set();
-  m.add_object("Captured", py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject*>(captured_type)));
-  m.def(
-      "_capture",
-      [](const py::object& function, std::optional<size_t> verify_every) {
-        PyObject* made = captured_type->tp_alloc(captured_type, 0);
-        if (!made) throw py::error_already_set();
-        reinterpret_cast<PyCaptured*>(made)->call = call_captured;
-        reinterpret_cast<PyCaptured*>(made)->function = new CapturedFunction(function, verify_every);
-        return py::reinterpret_steal<py::object>(made);
-      },
-      "function"_a, "verify_every"_a = py::none());
+  m.add_object("Captured", py::handle(reinterpret_cast<PyObject*>(captured_type)));
+  m.def("_capture(function, verify_every=None)", [](const py::object& function, std::optional<size_t> verify_every) {
+    PyObject* made = captured_type->tp_alloc(captured_type, 0);
+    const py::object captured = owned(made);
+    reinterpret_cast<PyCaptured*>(made)->call = call_captured;
+    reinterpret_cast<PyCaptured*>(made)->function = new CapturedFunction(function, verify_every);
+    return captured;
+  });
 }
 
 }  // namespace
@@ -325,9 +293,9 @@ void bind_autograd(Scope& m) {
   prepare_captured_type(m);
 
   Class<Scalar>(m, "Scalar", "A number that may change between calls of a captured function.")
-      .init([](double value, DType dtype, const Device& device) { return Scalar(value, dtype, device); }, "value"_a,
-            "dtype"_a = DType::f32, "device"_a = py::none())
-      .def("set", &Scalar::set, "value"_a)
+      .init("value, dtype=tenon.float32, device=None",
+            [](double value, DType dtype, const Device& device) { return Scalar(value, dtype, device); })
+      .def("set(value)", &Scalar::set)
       .def("get", &Scalar::get)
       .def("tensor", &Scalar::tensor)
       .def("__float__", &Scalar::get)
@@ -339,13 +307,11 @@ void bind_autograd(Scope& m) {
       .def("__repr__", [](const Scalar& a) { return fmt::format("Scalar({})", a.get()); });
 
   Class<Generator>(m, "Generator", "A stream of random numbers: the same seed gives the same numbers everywhere.")
-      .init(
-          [](const py::object& seed, const py::object&) {  // a device in its place, as PyTorch's may be given
-            return std::make_unique<Generator>(PyLong_Check(seed.ptr()) ? py::cast<uint64_t>(seed) : 0);
-          },
-          "seed"_a = 0, "device"_a = py::none(), "A stream of random numbers; one stream serves all devices.")
-      .def_property_readonly(
-          "device", [](const Generator&) { return DeviceObject{Device("cpu")}; }, "Where it is kept.")
+      .init("seed=0, device=None", "A stream of random numbers; one stream serves all devices.",
+            [](const py::object& seed, const py::object&) {  // a device in its place, as PyTorch's may be given
+              return std::make_unique<Generator>(PyLong_Check(seed.ptr()) ? py::cast<uint64_t>(seed) : 0);
+            })
+      .property("device", "Where it is kept.", [](const Generator&) { return DeviceObject{Device("cpu")}; })
       .def("manual_seed",
            [](py::object self, uint64_t seed) {
              held<Generator>(self)->manual_seed(seed);
@@ -356,63 +322,50 @@ void bind_autograd(Scope& m) {
       .def("get_state", [](const Generator& self) { return py::make_tuple(self.seed(), self.position()); })
       .def("set_state",
            [](Generator& self, std::pair<uint64_t, uint64_t> state) { self.set(state.first, state.second); });
-  m.def(
-      "manual_seed", [](uint64_t seed) { manual_seed(seed); }, "seed"_a, "Seeds the default generator.");
-  m.def(
-      "default_generator", [] { return std::shared_ptr<Generator>(std::shared_ptr<void>(), &default_generator()); },
-      "The generator used when none is given.");
+  m.def("manual_seed(seed)", "Seeds the default generator.", [](uint64_t seed) { manual_seed(seed); });
+  m.def("default_generator", "The generator used when none is given.",
+        [] { return std::shared_ptr<Generator>(std::shared_ptr<void>(), &default_generator()); });
 
-  m.def(
-      "eval",
-      [](const py::args& tensors) {
-        const std::vector<Tensor> all = Convert<std::vector<Tensor>>::from(tensors.ptr());
-        const Released others_run;
-        eval(all);
-      },
-      "Starts computing all of these in one plan.");
-  m.def(
-      "wait",
-      [](const py::args& tensors) {
-        const std::vector<Tensor> all = Convert<std::vector<Tensor>>::from(tensors.ptr());
-        const Released others_run;
-        eval(all);
-        const turn::GivenWhileWaiting others_go_on;
-        wait(all);
-      },
-      "Computes all of these and returns when they are there.");
-  m.def(
-      "synchronize",
-      [](const py::object& device) {
-        const std::optional<Device> one =
-            device.is_none() ? std::nullopt : std::optional(Convert<Device>::from(device.ptr()));
-        const Released others_run;
-        const turn::GivenWhileWaiting others_go_on;
-        if (one)
-          synchronize(*one);
-        else
-          synchronize();
-      },
-      "device"_a = py::none(), "Returns when everything that was started has run.");
-  m.def("devices", &devices, "The devices that are there: [device(\"cpu\"), ...].");
-  m.def("get_num_threads", &base::num_threads, "Threads that work on the cpu may use.");
-  m.def("set_num_threads", &base::set_num_threads, "threads"_a, "Changes it for all work that starts from now on.");
-  m.def(
-      "memory_allocated", [] { return memory_stats().live_bytes; }, "Bytes that tensors hold on all devices.");
-  m.def(
-      "_memory_of",
-      [](const Device& device) {
-        const MemoryStats found = memory_stats(device);
-        return py::make_tuple(found.live_bytes, found.peak_bytes, found.cached_bytes);
-      },
-      "device"_a, "Bytes that tensors hold on a device, the most that they have held, and bytes kept for reuse.");
-  m.def("_available_memory", &available_memory, "device"_a, "Bytes that a device can still allocate, or None.");
-  m.def("_reset_peak", &device::reset_peak, "The most bytes that were held are counted anew.");
-  m.def("_set_tf32_allowed", &set_tf32_allowed, "allowed"_a,
-        "Whether products of float32 may take their operands as tf32 where a device multiplies quicker so.");
-  m.def("_tf32_allowed", &tf32_allowed, "Whether they may.");
-  m.def(
-      "is_autocast_enabled", [](const py::object&) { return autocast_dtype().has_value(); },
-      "device_type"_a = py::none(), "Whether this runs inside of autocast.");
+  m.def("eval", "Starts computing all of these in one plan.", [](const py::args& tensors) {
+    const std::vector<Tensor> all = Convert<std::vector<Tensor>>::from(tensors.ptr());
+    const Released others_run;
+    eval(all);
+  });
+  m.def("wait", "Computes all of these and returns when they are there.", [](const py::args& tensors) {
+    const std::vector<Tensor> all = Convert<std::vector<Tensor>>::from(tensors.ptr());
+    const Released others_run;
+    eval(all);
+    const turn::GivenWhileWaiting others_go_on;
+    wait(all);
+  });
+  m.def("synchronize(device=None)", "Returns when everything that was started has run.", [](const py::object& device) {
+    const std::optional<Device> one =
+        device.is_none() ? std::nullopt : std::optional(Convert<Device>::from(device.ptr()));
+    const Released others_run;
+    const turn::GivenWhileWaiting others_go_on;
+    if (one)
+      synchronize(*one);
+    else
+      synchronize();
+  });
+  m.def("devices", "The devices that are there: [device(\"cpu\"), ...].", &devices);
+  m.def("get_num_threads", "Threads that work on the cpu may use.", &base::num_threads);
+  m.def("set_num_threads(threads)", "Changes it for all work that starts from now on.", &base::set_num_threads);
+  m.def("memory_allocated", "Bytes that tensors hold on all devices.", [] { return memory_stats().live_bytes; });
+  m.def("_memory_of(device)",
+        "Bytes that tensors hold on a device, the most that they have held, and bytes kept for reuse.",
+        [](const Device& device) {
+          const MemoryStats found = memory_stats(device);
+          return py::make_tuple(found.live_bytes, found.peak_bytes, found.cached_bytes);
+        });
+  m.def("_available_memory(device)", "Bytes that a device can still allocate, or None.", &available_memory);
+  m.def("_reset_peak", "The most bytes that were held are counted anew.", &device::reset_peak);
+  m.def("_set_tf32_allowed(allowed)",
+        "Whether products of float32 may take their operands as tf32 where a device multiplies quicker so.",
+        &set_tf32_allowed);
+  m.def("_tf32_allowed", "Whether they may.", &tf32_allowed);
+  m.def("is_autocast_enabled(device_type=None)", "Whether this runs inside of autocast.",
+        [](const py::object&) { return autocast_dtype().has_value(); });
 }
 
 }  // namespace tenon::python

@@ -1,8 +1,9 @@
 // Classes and functions of C++ that are no ops, bound with the same refusals as ops.
 //
-// `Class` and `Scope` have pybind11's words, .def(name, function, "x"_a, "y"_a = 1, help), but calls go through
-// `BoundFunction`: it puts arguments in their places, converts them by their C++ types and names the one that is wrong
-// in one line (see call.h). Objects are held by shared_ptr, so that one whose __init__ never ran is noticed, not read.
+// `Class` and `Scope` are pybind11's, but functions have a head as Python writes it, .def("cut(x, y=1)", help,
+// function), and calls go through `BoundFunction`: it puts arguments in their places, converts them by their C++ types
+// and names the one that is wrong in one line (see call.h). Objects are held by shared_ptr, so that one whose __init__
+// never ran is noticed, not read.
 
 #pragma once
 
@@ -35,7 +36,7 @@ template <typename T>
 concept Converted = requires {
   Convert<T>::type;
 }
-&&!std::same_as<T, std::string> && !std::same_as<T, uint64_t>;
+&&!std::same_as<T, std::string> && !std::same_as<T, uint64_t> && !std::same_as<T, std::optional<uint64_t>>;
 template <typename T>
 concept OfPython = std::derived_from<T, py::handle>;
 
@@ -216,7 +217,7 @@ std::string type_of_result() {
 }
 
 template <typename R>
-py::object object_of(R&& result) {
+py::object result_object(R&& result) {
   using T = std::remove_cvref_t<R>;
   if constexpr (OfPython<T>)
     return std::forward<R>(result);
@@ -228,25 +229,19 @@ py::object object_of(R&& result) {
 
 }  // namespace detail
 
+/// "cut(x, y=1)": the name of a function, and its parameters but `self`.
+struct Head {
+  std::string name, signature;
+  Head(const std::string& text);                       // NOLINT: texts convert
+  Head(const char* text) : Head(std::string(text)) {}  // NOLINT
+};
+
 /// A function of C++ with the names, types and defaults of its arguments.
 class BoundFunction {
  public:
-  static constexpr size_t kMost = 16;
-  struct Parameter {
-    std::string name, type;
-    py::object fallback;  // null: it has to be given
-    bool is_by_name = false;
-  };
-
-  /// `shown` is its name in help(), `name` that in messages; `extras` are those of pybind11's def(): arguments,
-  /// kw_only() and a text for help().
-  template <typename... Extra>
-  BoundFunction(std::string shown, std::string name, bool has_self, const std::vector<std::string>& types,
-                const std::string& result, const Extra&... extras)
-      : shown_(std::move(shown)), name_(std::move(name)), has_self_(has_self) {
-    (take(extras), ...);
-    complete(types, result);
-  }
+  /// The name is that in help(), `in_messages` that in messages. Parameters without a name are arg0, arg1, ...
+  BoundFunction(const Head& head, std::string in_messages, bool has_self, const char* help,
+                const std::vector<std::string>& types, const std::string& result);
   virtual ~BoundFunction() = default;
   BoundFunction(const BoundFunction&) = delete;
   BoundFunction& operator=(const BoundFunction&) = delete;
@@ -257,31 +252,19 @@ class BoundFunction {
   const std::string& doc() const { return doc_; }
 
  protected:
-  using Slots = std::array<PyObject*, kMost>;
+  using Slots = Parameters::Slots;
   virtual py::object run(const Slots& slots) const = 0;
-
-  /// Puts every argument in its place; what "*args" and "**keywords" take is kept in `rest`. `names` are those of the
-  /// last arguments, as in Python's fast calls.
-  void place(std::span<PyObject* const> positional, PyObject* names, PyObject* const* named, Slots& slots,
-             std::array<py::object, 2>& rest) const;
   /// Throws the error of a conversion again with the name of its argument.
   [[noreturn]] void rethrow(const py::builtin_exception& error, size_t argument) const;
 
-  std::string shown_, name_;
-  bool has_self_;
-  bool takes_rest_ = false, takes_keywords_ = false;  // after the parameters
+  const std::string shown_, name_;
+  const bool has_self_;
+  const Parameters parameters_;
 
  private:
-  void take(const py::arg& argument) { parameters_.push_back({argument.name, "", {}, is_by_name_}); }
-  void take(const py::arg_v& argument) { parameters_.push_back({argument.name, "", argument.value, is_by_name_}); }
-  void take(const py::kw_only&) { is_by_name_ = true; }
-  void take(const char* help) { doc_ = help; }
-  void complete(const std::vector<std::string>& types, const std::string& result);
   static PyObject* call(PyObject* capsule, PyObject* const* args, Py_ssize_t count, PyObject* names);
 
-  std::vector<Parameter> parameters_;
   std::string doc_;
-  bool is_by_name_ = false;
   PyMethodDef method_{};
 };
 
@@ -311,10 +294,9 @@ class BoundOf final : public BoundFunction {
 
  public:
   using Result = typename Shape<F>::Result;
-  template <typename... Extra>
-  BoundOf(std::string shown, std::string name, bool has_self, F f, const Extra&... extras)
-      : BoundFunction(std::move(shown), std::move(name), has_self, types_of(std::type_identity<Arguments>()),
-                      type_of_result<Result>(), extras...),
+  BoundOf(const Head& head, std::string in_messages, bool has_self, const char* help, F f)
+      : BoundFunction(head, std::move(in_messages), has_self, help, types_of(std::type_identity<Arguments>()),
+                      type_of_result<Result>()),
         f_(std::move(f)) {}
 
   /// What the function gives, for constructors.
@@ -329,9 +311,10 @@ class BoundOf final : public BoundFunction {
     }
     turn::await();
     Slots slots;
-    std::array<py::object, 2> rest;
-    const py::tuple all_names(names);
-    place(values, all_names.ptr(), named.data(), slots, rest);
+    Parameters::Rest rest;
+    const size_t positional = values.size();
+    values.insert(values.end(), named.begin(), named.end());
+    parameters_.place(name_.c_str(), nullptr, values.data(), positional, py::tuple(names).ptr(), slots, rest);
     return apply(slots, std::make_index_sequence<std::tuple_size_v<Arguments>>());
   }
 
@@ -344,7 +327,7 @@ class BoundOf final : public BoundFunction {
       apply(slots, kAll);
       return py::none();
     } else {
-      return object_of(apply(slots, kAll));
+      return result_object(apply(slots, kAll));
     }
   }
 
@@ -397,24 +380,48 @@ auto function_of(R (C::*f)(A...) const) {
   return [f](const T& self, A... arguments) -> R { return (self.*f)(std::forward<A>(arguments)...); };
 }
 
-template <typename F, typename... Extra>
-py::object bound(const char* name, const std::string& in_messages, bool has_self, const py::object& module, F f,
-                 const Extra&... extras) {
-  return BoundFunction::object(std::make_shared<BoundOf<F>>(name, in_messages, has_self, std::move(f), extras...),
-                               module);
+template <typename T, typename C, typename M>
+requires(!std::is_function_v<M>) auto function_of(M C::*member) {
+  return [member](const T& self) { return self.*member; };
+}
+
+template <typename F>
+py::object bound(const Head& head, const std::string& in_messages, bool has_self, const py::object& module,
+                 const char* help, F f) {
+  return BoundFunction::object(std::make_shared<BoundOf<F>>(head, in_messages, has_self, help, std::move(f)), module);
 }
 
 }  // namespace detail
+
+/// A function of an object of C++ during which others run.
+template <typename R, typename C, typename... A>
+auto released(R (C::*f)(A...) const) {
+  return [f](const C& self, A... arguments) -> R {
+    const Released others_run;
+    return (self.*f)(std::forward<A>(arguments)...);
+  };
+}
+template <typename R, typename C, typename... A>
+auto released(R (C::*f)(A...)) {
+  return [f](C& self, A... arguments) -> R {
+    const Released others_run;
+    return (self.*f)(std::forward<A>(arguments)...);
+  };
+}
 
 /// A module with functions of C++.
 class Scope : public py::module_ {
  public:
   explicit Scope(const py::module_& module) : py::module_(module) {}
 
-  template <typename F, typename... Extra>
-  Scope& def(const char* name, F f, const Extra&... extras) {
-    attr(name) = detail::bound(name, name, false, attr("__name__"), std::move(f), extras...);
+  template <typename F>
+  Scope& def(const Head& head, const char* help, F f) {
+    attr(head.name.c_str()) = detail::bound(head, head.name, false, attr("__name__"), help, std::move(f));
     return *this;
+  }
+  template <typename F>
+  Scope& def(const Head& head, F f) {
+    return def(head, "", std::move(f));
   }
   Scope def_submodule(const char* name, const char* help = nullptr) {
     return Scope(py::module_::def_submodule(name, help));
@@ -431,21 +438,26 @@ class Class : public py::class_<T, std::shared_ptr<T>, Bases...> {
   Class(const py::handle& scope, const char* name, const Extra&... extras)
       : Base(scope, name, extras...), name_(name) {}
 
-  template <typename F, typename... Extra>
-  Class& def(const char* name, F f, const Extra&... extras) {
-    py::setattr(*this, name, method(name, std::move(f), extras...));
+  template <typename F>
+  Class& def(const Head& head, const char* help, F f) {
+    py::setattr(*this, head.name.c_str(), method(head, help, std::move(f)));
     return *this;
   }
-  template <typename F, typename... Extra>
-  Class& def_static(const char* name, F f, const Extra&... extras) {
-    py::setattr(*this, name,
-                py::staticmethod(detail::bound(name, named(name), false, module(), std::move(f), extras...)));
+  template <typename F>
+  Class& def(const Head& head, F f) {
+    return def(head, "", std::move(f));
+  }
+  template <typename F>
+  Class& def_static(const Head& head, const char* help, F f) {
+    py::setattr(*this, head.name.c_str(),
+                py::staticmethod(detail::bound(head, in_messages(head), false, module(), help, std::move(f))));
     return *this;
   }
   /// A constructor: a function that gives the object, or a pointer to it.
-  template <typename F, typename... Extra>
-  Class& init(F f, const Extra&... extras) {
-    auto made = std::make_shared<detail::BoundOf<F, true>>("__init__", name_, false, std::move(f), extras...);
+  template <typename F>
+  Class& init(const std::string& signature, const char* help, F f) {
+    auto made =
+        std::make_shared<detail::BoundOf<F, true>>("__init__(" + signature + ")", name_, false, help, std::move(f));
     py::options plain;
     plain.disable_function_signatures();  // the text has our own
     Base::def(py::init([made](const py::args& args, const py::kwargs& keywords) -> std::shared_ptr<T> {
@@ -463,35 +475,44 @@ class Class : public py::class_<T, std::shared_ptr<T>, Bases...> {
               made->doc().c_str());
     return *this;
   }
-  template <typename... A, typename... Extra>
-  Class& init_of(const Extra&... extras) {
-    return init([](A... arguments) { return std::make_shared<T>(std::forward<A>(arguments)...); }, extras...);
+  template <typename F>
+  Class& init(const std::string& signature, F f) {
+    return init(signature, "", std::move(f));
   }
   template <typename F>
-  Class& def_property_readonly(const char* name, F get, const char* help = "") {
-    return property(name, method(name, std::move(get)), py::none(), help);
+  Class& init(F f) {
+    return init("", "", std::move(f));
+  }
+  template <typename... A>
+  Class& init_of(const std::string& signature = "") {
+    return init(signature, [](A... arguments) { return std::make_shared<T>(std::forward<A>(arguments)...); });
+  }
+  /// An attribute: a member, or a function of the object.
+  template <typename F>
+  Class& property(const char* name, const char* help, F get) {
+    return add(name, method(Head(name), "", std::move(get)), py::none(), help);
+  }
+  template <typename F>
+  Class& property(const char* name, F get) {
+    return property(name, "", std::move(get));
   }
   template <typename F, typename S>
-  Class& def_property(const char* name, F get, S set, const char* help = "") {
-    return property(name, method(name, std::move(get)), method(name, std::move(set)), help);
-  }
-  template <typename M>
-  Class& def_readonly(const char* name, M T::*member) {
-    return def_property_readonly(name, [member](const T& self) { return self.*member; });
+  Class& property(const char* name, const char* help, F get, S set) {
+    return add(name, method(Head(name), "", std::move(get)), method(Head(name), "", std::move(set)), help);
   }
 
  private:
-  std::string named(const char* name) const { return fmt::format("{}.{}", name_, name); }
+  std::string in_messages(const Head& head) const { return name_ + "." + head.name; }
   py::object module() const { return this->attr("__module__"); }
 
-  template <typename F, typename... Extra>
-  py::object method(const char* name, F f, const Extra&... extras) {
+  template <typename F>
+  py::object method(const Head& head, const char* help, F f) {
     auto function = detail::function_of<T>(std::move(f));
     using First = std::tuple_element_t<0, typename detail::Shape<decltype(function)>::Arguments>;
     if constexpr (std::same_as<std::remove_cvref_t<First>, py::object>)
-      return as_method(detail::bound(name, named(name), true, module(), checked(std::move(function)), extras...));
+      return as_method(detail::bound(head, in_messages(head), true, module(), help, checked(std::move(function))));
     else
-      return as_method(detail::bound(name, named(name), true, module(), std::move(function), extras...));
+      return as_method(detail::bound(head, in_messages(head), true, module(), help, std::move(function)));
   }
   /// A function that takes its object as Python's has the object checked first.
   template <typename F>
@@ -504,10 +525,8 @@ class Class : public py::class_<T, std::shared_ptr<T>, Bases...> {
       return f(self.object, std::forward<A>(arguments)...);
     };
   }
-  static py::object as_method(const py::object& function) {
-    return py::reinterpret_steal<py::object>(PyInstanceMethod_New(function.ptr()));
-  }
-  Class& property(const char* name, const py::object& get, const py::object& set, const char* help) {
+  static py::object as_method(const py::object& function) { return owned(PyInstanceMethod_New(function.ptr())); }
+  Class& add(const char* name, const py::object& get, const py::object& set, const char* help) {
     static const py::handle property = py::object(py::module_::import("builtins").attr("property")).release();
     py::setattr(*this, name, property(get, set, py::none(), py::str(help)));
     return *this;

@@ -2,6 +2,9 @@
 
 #include "call.h"
 
+#include <pybind11/eval.h>
+
+#include <algorithm>
 #include <cstdlib>
 
 #include "functions.h"
@@ -9,73 +12,59 @@
 namespace tenon::python {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
-
-// None, True, False, numbers and 'texts': all that defaults are.
+// None, True, False, numbers, 'texts', dtypes, and tuples and lists of numbers: all that defaults are.
 PyObject* literal(std::string_view text) {
   if (text == "None") return Py_NewRef(Py_None);
   if (text == "True") return Py_NewRef(Py_True);
   if (text == "False") return Py_NewRef(Py_False);
-  if (text == "()") return PyTuple_New(0);
+  if (text.starts_with("tenon."))
+    return dtype_object(*dtype_of_object(py::str(std::string(text.substr(6))).ptr())).release().ptr();
+  const std::string number(text);
+  if (text.find_first_of("([{") == 0) return py::eval(number).release().ptr();
   if (text.front() == '\'')
     return PyUnicode_FromStringAndSize(text.data() + 1, static_cast<Py_ssize_t>(text.size()) - 2);
-  const std::string number(text);
   if (number.find_first_of(".e") != std::string::npos) return PyFloat_FromDouble(std::strtod(number.c_str(), nullptr));
   return PyLong_FromLongLong(std::strtoll(number.c_str(), nullptr, 10));
 }
 
-// What numpy and PyTorch call arguments that have other names here.
-constexpr std::pair<const char*, const char*> kOtherNames[] = {{"axis", "dim"},
-                                                               {"keepdims", "keepdim"},
-                                                               {"input", "x"},
-                                                               {"input", "a"},
-                                                               {"input", "start"},
-                                                               {"input", "values"},
-                                                               {"input", "probabilities"},
-                                                               {"input", "weights"},
-                                                               {"from", "low"},
-                                                               {"to", "high"},
-                                                               {"self", "x"},
-                                                               {"other", "b"},
-                                                               {"exponent", "b"},
-                                                               {"mat1", "a"},
-                                                               {"mat2", "b"},
-                                                               {"mat", "a"},
-                                                               {"vec", "b"},
-                                                               {"vec1", "a"},
-                                                               {"vec2", "b"},
-                                                               {"batch1", "a"},
-                                                               {"batch2", "b"},
-                                                               {"tensor", "b"},
-                                                               {"tensor", "index"},
-                                                               {"tensor", "x"},
-                                                               {"tensor1", "a"},
-                                                               {"tensor2", "b"},
-                                                               {"x1", "a"},
-                                                               {"x2", "b"},
-                                                               {"src", "source"},
-                                                               {"value", "source"},
-                                                               {"boundaries", "sorted_sequence"},
-                                                               {"split_size_or_sections", "split_size"}};
+// Names of arguments, and what numpy and PyTorch call those.
+constexpr std::pair<const char*, const char*> kOtherNames[] = {
+    {"dim", " axis "},
+    {"keepdim", " keepdims "},
+    {"x", " input self "},
+    {"a", " input mat1 mat vec1 batch1 tensor1 x1 "},
+    {"b", " other exponent mat2 vec vec2 batch2 tensor tensor2 x2 "},
+    {"start", " input "},
+    {"values", " input "},
+    {"probabilities", " input "},
+    {"weights", " input "},
+    {"low", " from "},
+    {"high", " to "},
+    {"index", " tensor "},
+    {"x", " tensor "},
+    {"source", " src value "},
+    {"sorted_sequence", " boundaries "},
+    {"split_size", " split_size_or_sections "}};
+
+}  // namespace
 
 std::vector<std::string_view> parts_of(std::string_view signature) {
   std::vector<std::string_view> parts;
   while (!signature.empty()) {
     const size_t comma = signature.find(", ");
-    parts.push_back(trimmed(signature.substr(0, comma)));
+    parts.push_back(signature.substr(0, comma));
     signature = comma == std::string_view::npos ? std::string_view() : signature.substr(comma + 2);
   }
   return parts;
 }
 
-}  // namespace
-
-Parameters::Parameters(const char* signature) {
+Parameters::Parameters(std::string_view signature, bool takes_rest, bool takes_keywords)
+    : takes_rest_(takes_rest), takes_keywords_(takes_keywords) {
   for (std::string_view part : parts_of(signature)) {
+    if (part == "*") {
+      by_name_ = size_;
+      continue;
+    }
     if (part.front() == '*') {
       starred_ = size_;
       part.remove_prefix(1);
@@ -87,6 +76,25 @@ Parameters::Parameters(const char* signature) {
     if (equals != std::string_view::npos) defaults_[size_] = literal(part.substr(equals + 1));
     ++size_;
   }
+  by_name_ = std::min(by_name_, size_);
+}
+
+size_t Parameters::find(PyObject* name) const {
+  size_t found = 0;
+  while (found < size_ && names_[found] != name) ++found;
+  if (found < size_) return found;
+  const auto called = [this](const char* text) {
+    size_t at = 0;
+    while (at < size_ && PyUnicode_CompareWithASCIIString(names_[at], text) != 0) ++at;
+    return at;
+  };
+  const std::string text = py::cast<std::string>(py::handle(name));
+  found = called(text.c_str());  // not interned, perhaps
+  for (const auto& [ours, others] : kOtherNames) {
+    if (found == size_ && std::string_view(others).find(" " + text + " ") != std::string_view::npos)
+      found = called(ours);
+  }
+  return found;
 }
 
 void Parameters::throw_unknown(const char* function, const char* name, size_t skipped) const {
@@ -95,55 +103,48 @@ void Parameters::throw_unknown(const char* function, const char* name, size_t sk
     const std::string_view one = this->name(i);
     if (one != "size_average" && one != "reduce") known.push_back(one);  // words of PyTorch 0.4
   }
-  throw_type_error(fmt::format("{}() has no argument '{}'{}", function, name,
-                               known.empty() ? "" : fmt::format("; it has {}", fmt::join(known, ", "))));
+  throw_type_error(fmt::format("{}() has no argument '{}'; it has {}", function, name,
+                               known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", "))));
 }
 
 void Parameters::place(const char* function, PyObject* first, PyObject* const* args, size_t positional,
-                       PyObject* keywords, std::array<PyObject*, kMost>& slots, py::object& rest) const {
+                       PyObject* keywords, Slots& slots, Rest& rest) const {
   for (size_t i = 0; i < size_; ++i) slots[i] = defaults_[i];
   size_t at = 0;
   if (first) slots[at++] = first;
-  const size_t plain = std::min(positional + at, starred_);
+  const size_t plain = std::min({positional + at, starred_, by_name_});
   size_t taken = 0;
-  for (; at < plain && at < size_; ++at) slots[at] = args[taken++];
-  if (taken < positional && starred_ < kMost) {
-    if (positional - taken == 1) {
-      slots[starred_] = args[taken];
-    } else {
-      rest = py::reinterpret_steal<py::object>(PyTuple_New(static_cast<Py_ssize_t>(positional - taken)));
-      for (size_t i = taken; i < positional; ++i)
-        PyTuple_SET_ITEM(rest.ptr(), static_cast<Py_ssize_t>(i - taken), Py_NewRef(args[i]));
-      slots[starred_] = rest.ptr();
-    }
+  for (; at < plain; ++at) slots[at] = args[taken++];
+  const auto others = [&] {
+    py::tuple tuple(positional - taken);
+    for (size_t i = taken; i < positional; ++i)
+      PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(i - taken), Py_NewRef(args[i]));
+    return rest[0] = tuple;
+  };
+  if (takes_rest_) {
+    slots[size_] = others().ptr();
+  } else if (taken < positional && starred_ < kMost) {
+    slots[starred_] = positional - taken == 1 ? args[taken] : others().ptr();
   } else if (taken < positional) {
     throw_type_error(
-        fmt::format("{}() takes at most {} arguments, got {}", function, size_ - (first ? 1 : 0), positional));
+        fmt::format("{}() takes at most {} arguments, got {}", function, by_name_ - (first ? 1 : 0), positional));
   }
+  if (takes_keywords_) slots[size_ + (takes_rest_ ? 1 : 0)] = (rest[1] = py::dict()).ptr();
   const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t k = 0; k < named; ++k) {
-    PyObject* name = PyTuple_GET_ITEM(keywords, k);
-    size_t found = 0;
-    while (found < size_ && names_[found] != name) ++found;
-    if (found == size_) {  // not interned, perhaps
-      found = 0;
-      while (found < size_ && PyUnicode_Compare(names_[found], name) != 0) ++found;
-    }
-    if (found == size_) {
-      for (const auto& [other, ours] : kOtherNames) {
-        if (PyUnicode_CompareWithASCIIString(name, other) != 0) continue;
-        found = 0;
-        while (found < size_ && PyUnicode_CompareWithASCIIString(names_[found], ours) != 0) ++found;
-        if (found < size_) break;
-      }
+    PyObject *name = PyTuple_GET_ITEM(keywords, k), *value = args[positional + static_cast<size_t>(k)];
+    const size_t found = find(name);
+    if (found == size_ && takes_keywords_) {
+      if (PyDict_SetItem(rest[1].ptr(), name, value) != 0) throw py::error_already_set();
+      continue;
     }
     if (found == size_) throw_unknown(function, PyUnicode_AsUTF8(name), first ? 1 : 0);
     if (found < at || (found == starred_ && taken < positional))
       throw_type_error(fmt::format("{}() is given its argument '{}' twice", function, PyUnicode_AsUTF8(name)));
-    slots[found] = args[positional + static_cast<size_t>(k)];
+    slots[found] = value;
   }
   for (size_t i = 0; i < size_; ++i) {
-    if (!slots[i]) throw_type_error(fmt::format("{}() lacks its argument '{}'", function, PyUnicode_AsUTF8(names_[i])));
+    if (!slots[i]) throw_type_error(fmt::format("{}() lacks its argument '{}'", function, name(i)));
   }
 }
 
@@ -174,25 +175,21 @@ std::deque<Noted>& noted() {
   return *all;
 }
 
-// "x: Tensor, dim: int | None = None" of "x, dim=None" and the types.
-std::string with_types(const char* signature, const std::vector<const char*>& types, bool is_method) {
-  std::string text;
-  size_t i = 0;
-  for (std::string_view part : parts_of(signature)) {
-    const bool is_starred = part.front() == '*';
+/// The parameters as help() shows them, or with their types, as stubs do: "x: Tensor, dim: int | None = None".
+std::string shown(const char* signature, bool is_method, const std::vector<const char*>* types = nullptr) {
+  std::vector<std::string> all;
+  for (const std::string_view part : parts_of(signature)) {
     const size_t equals = part.find('=');
-    const std::string_view name = part.substr(is_starred ? 1 : 0, equals - (is_starred ? 1 : 0));
-    if (!text.empty()) text += ", ";
-    if (i == 0 && is_method)
-      text += "self";
-    else if (is_starred)
-      text += fmt::format("*{}: Any", name);
+    if (all.empty() && is_method)
+      all.emplace_back(types ? "self" : "$self");
+    else if (!types)
+      all.emplace_back(part);
     else
-      text += fmt::format("{}: {}{}", name, types[i],
-                          equals == std::string_view::npos ? "" : fmt::format(" = {}", part.substr(equals + 1)));
-    ++i;
+      all.push_back(
+          fmt::format("{}: {}{}", part.substr(0, equals), part.front() == '*' ? "Any" : (*types)[all.size()],
+                      equals == part.npos || part.front() == '*' ? "" : fmt::format(" = {}", part.substr(equals + 1))));
   }
-  return text;
+  return fmt::format("{}", fmt::join(all, ", "));
 }
 
 }  // namespace
@@ -200,19 +197,10 @@ std::string with_types(const char* signature, const std::vector<const char*>& ty
 void note_function(Kind kind, const char* name, const char* signature, const char* doc,
                    PyCFunctionWithKeywords function, PyCFunctionWithKeywords method, std::vector<const char*> types,
                    const char* result) {
-  const auto plain = [&](bool is_method) {
-    std::string text;
-    size_t i = 0;
-    for (std::string_view part : parts_of(signature)) {
-      if (!text.empty()) text += ", ";
-      text += i++ == 0 && is_method ? std::string_view("$self") : part;
-    }
-    return text;
-  };
   const bool is_method = (kind & kMethod) != 0;
-  noted().push_back({kind, name, fmt::format("{}({})\n--\n\n{}", name, plain(is_method), doc),
-                     fmt::format("def {}({}) -> {}: ...", name, with_types(signature, types, false), result),
-                     fmt::format("def {}({}) -> {}: ...", name, with_types(signature, types, true), result), function,
+  noted().push_back({kind, name, fmt::format("{}({})\n--\n\n{}", name, shown(signature, is_method), doc),
+                     fmt::format("def {}({}) -> {}: ...", name, shown(signature, false, &types), result),
+                     fmt::format("def {}({}) -> {}: ...", name, shown(signature, true, &types), result), function,
                      method});
 }
 

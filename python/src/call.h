@@ -30,25 +30,36 @@ constexpr Text<N + 1> with_underscore(const Text<N>& name) {
   return chars;
 }
 
-/// The parameters of a function, made of its signature when it is called first.
+/// "x", "dim=None": the parts of a signature.
+std::vector<std::string_view> parts_of(std::string_view signature);
+
+/// The parameters of a function, made of its signature. Those behind a "*" alone are given by name.
 class Parameters {
  public:
-  static constexpr size_t kMost = 12;
-  explicit Parameters(const char* signature);
+  static constexpr size_t kMost = 16;
+  using Slots = std::array<PyObject*, kMost>;
+  /// What a call gives beyond the parameters: a tuple and a dict, whose slots are behind those of the parameters.
+  using Rest = std::array<py::object, 2>;
+
+  explicit Parameters(std::string_view signature, bool takes_rest = false, bool takes_keywords = false);
   size_t size() const { return size_; }
   const char* name(size_t i) const { return PyUnicode_AsUTF8(names_[i]); }
+  PyObject* fallback(size_t i) const { return defaults_[i]; }
 
   /// Puts every argument, or its default, in its slot; `first` stands before `args` if it is not null.
   void place(const char* function, PyObject* first, PyObject* const* args, size_t positional, PyObject* keywords,
-             std::array<PyObject*, kMost>& slots, py::object& rest) const;
+             Slots& slots, Rest& rest) const;
 
  private:
+  /// The parameter of a name, also one of PyTorch's or numpy's; size() where there is none.
+  size_t find(PyObject* name) const;
   /// A name that no argument has; the first `skipped` are given otherwise.
   [[noreturn]] void throw_unknown(const char* function, const char* name, size_t skipped) const;
 
   size_t size_ = 0;
-  size_t starred_ = kMost;
-  std::array<PyObject*, kMost> names_{}, defaults_{};
+  size_t starred_ = kMost, by_name_ = kMost;
+  bool takes_rest_, takes_keywords_;
+  Slots names_{}, defaults_{};
 };
 
 /// What a function gives that changes its first argument: that object itself.
@@ -71,8 +82,7 @@ struct Signature : Signature<decltype(+std::declval<F>())> {};
 
 /// `converting` is the argument that is being converted, or Parameters::kMost.
 template <typename F, typename Arguments, size_t... I>
-auto apply_slots(const F& f, std::array<PyObject*, Parameters::kMost>& slots, size_t& converting,
-                 std::index_sequence<I...>) {
+auto apply_slots(const F& f, Parameters::Slots& slots, size_t& converting, std::index_sequence<I...>) {
   const auto in_turn = [&f, &converting](auto&&... converted) {
     converting = Parameters::kMost;
     turn::await();  // conversions may have called code of the user's
@@ -110,8 +120,8 @@ PyObject* invoke(PyObject* first, PyObject* const* args, Py_ssize_t count, PyObj
   constexpr size_t kCount = std::tuple_size_v<Arguments>;
   try {
     turn::await();
-    std::array<PyObject*, Parameters::kMost> slots;
-    py::object rest;
+    Parameters::Slots slots;
+    Parameters::Rest rest;
     parameters.place(kName.chars, first, args, static_cast<size_t>(count), keywords, slots, rest);
     size_t converting = Parameters::kMost;
     try {

@@ -120,18 +120,8 @@ void set_python_error() {
     PyErr_SetString(PyExc_TypeError, "an argument, or what is inside of one, is of a type or size that is not taken");
   } catch (const py::builtin_exception& error) {
     error.set_error();
-  } catch (const base::OutOfRange& error) {
-    set_error(index_error_type(), error);
-  } catch (const base::ZeroDivision& error) {
-    set_error(zero_division_type(), error);
-  } catch (const linalg::LinAlgError& error) {
-    set_error(lin_alg_error_type(), error);
-  } catch (const device::Lost& error) {
-    set_error(lost_error_type(), error);
-  } catch (const device::OutOfMemory& error) {
-    set_error(memory_error_type(), error);
   } catch (const Error& error) {
-    set_error(error_type(), error);
+    set_error(error_type_of(error), error);
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& error) {
@@ -213,8 +203,7 @@ int64_t integer_of(PyObject* object, const char* what) {
   }
   if (!is_integer(object) && !PyBool_Check(object))
     throw_type_error(std::string(what) + " is needed, not " + type_name_of(object));
-  const py::object index = py::reinterpret_steal<py::object>(PyNumber_Index(object));
-  if (!index) throw py::error_already_set();
+  const py::object index = owned(PyNumber_Index(object));
   return integer_of(index.ptr(), what);
 }
 
@@ -266,8 +255,7 @@ Dims dims_of(PyObject* object, const char* what) {
   }
   if (is_integer(object)) return Dims{integer_of(object, what)};
   if (PySequence_Check(object) && !PyUnicode_Check(object) && !is_tensor(object)) {
-    const py::object list = py::reinterpret_steal<py::object>(PySequence_List(object));
-    if (!list) throw py::error_already_set();
+    const py::object list = owned(PySequence_List(object));
     return dims_of(list.ptr(), what);
   }
   return Dims{integer_of(object, what)};
@@ -283,8 +271,7 @@ py::tuple tuple_of(const Dims& dims) {
 std::vector<Tensor> Convert<std::vector<Tensor>>::from(PyObject* object) {
   if (is_tensor(object) || !PySequence_Check(object))
     throw_type_error("a list of tensors is needed, not " + type_name_of(object));
-  const py::object list = py::reinterpret_steal<py::object>(PySequence_Fast(object, "a list of tensors is needed"));
-  if (!list) throw py::error_already_set();
+  const py::object list = owned(PySequence_Fast(object, "a list of tensors is needed"));
   std::vector<Tensor> tensors;
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list.ptr()); ++i)
     tensors.push_back(Convert<Tensor>::from(PySequence_Fast_GET_ITEM(list.ptr(), i)));
@@ -308,6 +295,23 @@ Device Convert<Device>::from(PyObject* object) {
   if (!py::isinstance<DeviceObject>(object))
     throw_type_error("a device such as \"cpu\" is needed, not " + type_name_of(object));
   return held<DeviceObject>(object)->device;
+}
+
+py::dict dict_of(const std::map<std::string, Tensor>& tensors) {
+  py::dict dict;
+  for (const auto& [name, tensor] : tensors) dict[py::str(name)] = object_of(tensor);
+  return dict;
+}
+
+std::map<std::string, Tensor> tensors_in(const py::dict& dict) {
+  std::map<std::string, Tensor> tensors;
+  for (const auto& [name, tensor] : dict) {
+    if (!PyUnicode_Check(name.ptr()) || !is_tensor(tensor.ptr()))
+      throw_type_error("a dict of names and tensors is needed, not one of " + type_name_of(name.ptr()) + " and " +
+                       type_name_of(tensor.ptr()));
+    tensors[py::cast<std::string>(name)] = tensor_in(tensor.ptr());
+  }
+  return tensors;
 }
 
 PyObject* to_python(const std::vector<Tensor>& tensors) {

@@ -11,6 +11,9 @@
 #include <pybind11/stl.h>
 #include <structmember.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -95,14 +98,72 @@ class Locked {
   std::optional<py::gil_scoped_acquire> lock_;
 };
 
+/// What a function that touches no object of Python's gives; others run meanwhile.
+template <typename F>
+auto computed(F&& f) {
+  const Released others_run;
+  return f();
+}
+
+template <typename F>
+auto computed_aside(F&& f) {
+  const ReleasedAside others_run;
+  return f();
+}
+
+/// What a function of C's that Python calls gives: what `f` does, or Python's exception and its nullptr or -1.
+template <typename F>
+auto guarded(F&& f) {
+  using Result = std::invoke_result_t<F>;
+  try {
+    turn::await();
+    return f();
+  } catch (...) {
+    set_python_error();
+    if constexpr (std::is_pointer_v<Result>)
+      return Result(nullptr);
+    else
+      return Result(-1);
+  }
+}
+
 /// Computes a tensor inside of Released; others have their turn while this thread waits for it.
 void compute(const Tensor& x);
 
 /// An object of Python's that C++ keeps: any thread may let go of it, with or without Python's lock.
 std::shared_ptr<PyObject> keep(py::handle object);
 
+/// An object of whoever has made it; null is the exception that Python has raised.
+inline py::object owned(PyObject* made) {
+  if (!made) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(made);
+}
+/// A text; bytes that are no UTF-8 are shown as U+FFFD.
+inline py::object text_object(std::string_view text) {
+  return owned(PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
 [[noreturn]] void throw_type_error(const std::string& text);
 [[noreturn]] void throw_value_error(const std::string& text);
+/// What has a name, of "a", A, "b", B, ...; another is a ValueError: "there is no mode 'x'; there are 'a' and 'b'".
+template <typename... All>
+auto one_named(const char* what, const std::string& name, All... all) {
+  std::vector<const char*> names;
+  std::optional<std::tuple_element_t<1, std::tuple<All...>>> found;
+  const auto take = [&]<typename T>(T one) {
+    if constexpr (std::same_as<T, const char*>)
+      names.push_back(one);
+    else if (name == names.back())
+      found = one;
+  };
+  (take(all), ...);
+  if (found) return *found;
+  const std::string last = names.back();
+  names.pop_back();
+  throw_value_error(
+      fmt::format("there is no {} '{}'; there are '{}' and '{}'", what, name, fmt::join(names, "', '"), last));
+}
+
 /// "int", "numpy.ndarray": what messages call the type of an object.
 std::string type_name_of(PyObject* object);
 
@@ -152,14 +213,6 @@ struct Convert<Operand> {
   static Operand from(PyObject* object) {
     if (auto operand = operand_of(object)) return *std::move(operand);
     throw_type_error("a tensor or a number is needed, not " + type_name_of(object));
-  }
-};
-template <>
-struct Convert<std::optional<Operand>> {
-  static constexpr const char* type = "Tensor | Number | None";
-  static std::optional<Operand> from(PyObject* object) {
-    if (object == Py_None) return {};
-    return Convert<Operand>::from(object);
   }
 };
 template <>
@@ -228,14 +281,6 @@ struct Convert<DType> {
   }
 };
 template <>
-struct Convert<std::optional<DType>> {
-  static constexpr const char* type = "DTypeLike | None";
-  static std::optional<DType> from(PyObject* object) {
-    if (object == Py_None) return {};
-    return Convert<DType>::from(object);
-  }
-};
-template <>
 struct Convert<Device> {
   static constexpr const char* type = "DeviceLike | None";
   static Device from(PyObject* object);
@@ -258,31 +303,24 @@ struct Convert<SeveralTensors> {
   }
 };
 template <>
-struct Convert<std::optional<std::string>> {
-  static constexpr const char* type = "str | None";
-  static std::optional<std::string> from(PyObject* object) {
-    if (object == Py_None) return {};
-    return Convert<std::string>::from(object);
-  }
-};
-template <>
 struct Convert<Generator*> {
   static constexpr const char* type = "Generator | None";
   static Generator* from(PyObject* object);
 };
+/// What there is a conversion for, or None.
 template <typename T>
-requires std::same_as<T, std::optional<int64_t>> || std::same_as<T, std::optional<double>> ||
-    std::same_as<T, std::optional<bool>> || std::same_as<T, std::optional<Number>> ||
-    std::same_as<T, std::optional<Dims>>
-struct Convert<T> {
-  static constexpr const char* type = std::same_as<T, std::optional<double>>   ? "float | None"
-                                      : std::same_as<T, std::optional<bool>>   ? "bool | None"
-                                      : std::same_as<T, std::optional<Number>> ? "Number | None"
-                                      : std::same_as<T, std::optional<Dims>>   ? "Sequence[int] | int | None"
-                                                                               : "int | None";
-  static T from(PyObject* object) {
+requires requires { Convert<T>::type; }
+struct Convert<std::optional<T>> {
+  static constexpr auto text = [] {
+    constexpr std::string_view known = Convert<T>::type;
+    std::array<char, known.size() + sizeof(" | None")> made{};
+    std::ranges::copy(std::string_view(" | None"), std::ranges::copy(known, made.begin()).out);
+    return made;
+  }();
+  static constexpr const char* type = text.data();
+  static std::optional<T> from(PyObject* object) {
     if (object == Py_None) return {};
-    return Convert<typename T::value_type>::from(object);
+    return Convert<T>::from(object);
   }
 };
 
@@ -297,6 +335,8 @@ inline PyObject* to_python(Tensor tensor) { return wrap_new(std::move(tensor)); 
 inline PyObject* to_python(bool value) { return PyBool_FromLong(value); }
 inline PyObject* to_python(int64_t value) { return PyLong_FromLongLong(value); }
 inline PyObject* to_python(double value) { return PyFloat_FromDouble(value); }
+py::dict dict_of(const std::map<std::string, Tensor>& tensors);
+std::map<std::string, Tensor> tensors_in(const py::dict& dict);
 PyObject* to_python(std::pair<Tensor, Tensor> pair);  // (values, indices)
 PyObject* to_python(const std::vector<Tensor>& tensors);
 PyObject* to_python(linalg::SignAndLog found);  // those of linalg have names as well
@@ -305,6 +345,10 @@ PyObject* to_python(linalg::Svd found);
 PyObject* to_python(linalg::Eigen found);
 PyObject* to_python(linalg::LeastSquares found);
 inline PyObject* to_python(py::object object) { return object.release().ptr(); }
+template <typename T>
+py::object object_of(T result) {
+  return owned(to_python(std::move(result)));
+}
 
 }  // namespace tenon::python
 

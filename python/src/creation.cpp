@@ -83,10 +83,7 @@ void note_creation_by_hand() {
   // Gradients and evaluation.
   define<"backward", "x, gradient=None, retain_graph=False, create_graph=False",
          [](Tensor x, const std::optional<Tensor>& gradient, bool retain, bool create) -> py::object {
-           {
-             const Released others_run;
-             x.backward(gradient.value_or(Tensor()), retain, create);
-           }
+           computed([&] { x.backward(gradient.value_or(Tensor()), retain, create); });
            return py::none();
          }>(
       "Adds the gradient of this value to every leaf below it.\n\n>>> import tenon\n"
@@ -101,10 +98,8 @@ void note_creation_by_hand() {
     x.retain_grad();
     return py::none();
   }>("Keeps the gradient of a tensor that is no leaf, too.", kMethod);
-  define<"eval", "x", [](const Tensor& x) {
-    const Released others_run;
-    return x.eval();
-  }>("Starts computing now; reading waits for it.", kMethod);
+  define<"eval", "x", [](const Tensor& x) { return computed([&] { return x.eval(); }); }>(
+      "Starts computing now; reading waits for it.", kMethod);
   define<"wait", "x", [](const Tensor& x) {
     const Released others_run;
     compute(x);

@@ -8,7 +8,6 @@
 namespace tenon::python {
 namespace {
 
-using namespace py::literals;
 using data::Dataset;
 using data::Sample;
 
@@ -104,13 +103,6 @@ std::shared_ptr<Dataset> dataset_of(const py::object& object) {
   return std::make_shared<PythonDataset>(object);
 }
 
-data::LastBatch last_of(const std::string& name) {
-  if (name == "keep") return data::LastBatch::kKeep;
-  if (name == "drop") return data::LastBatch::kDrop;
-  if (name == "pad") return data::LastBatch::kPad;
-  throw_value_error("there is no way '" + name + "' to treat the last batch; there are 'keep', 'drop' and 'pad'");
-}
-
 /// So many samples of Python's: their order alone is the library's.
 class Counted final : public Dataset {
  public:
@@ -124,32 +116,20 @@ class Counted final : public Dataset {
 
 /// With `aside` other threads have their turns: those of workers, which touch no tensor that Python has.
 py::object batch_at(const data::DataLoader& loader, const data::DataLoaderState& state, bool aside) {
-  Sample batch;
   Py_CLEAR(raised);
   try {
-    if (aside) {
-      const ReleasedAside others_run;
-      batch = loader.batch(state);
-    } else {
-      const Released others_run;
-      batch = loader.batch(state);
-    }
+    return tuple_of(aside ? computed_aside([&] { return loader.batch(state); })
+                          : computed([&] { return loader.batch(state); }));
   } catch (const Error& reported) {
     throw_raised(reported);
   }
-  return tuple_of(batch);
 }
 
 py::object sample_at(const Dataset& dataset, int64_t i) {
   const int64_t at = i < 0 ? i + dataset.size() : i;
   if (at < 0 || at >= dataset.size())
     throw py::index_error(fmt::format("there is no sample {} among {}", i, dataset.size()));
-  Sample sample;
-  {
-    const Released others_run;
-    sample = dataset.get(at);
-  }
-  return tuple_of(sample);
+  return tuple_of(computed([&] { return dataset.get(at); }));
 }
 
 /// Slices, lists and tensors of numbers index the tensors themselves.
@@ -172,23 +152,22 @@ void bind_datasets(Scope& m) {
   Class<data::TensorDataset, Dataset>(m, "TensorDataset", "Row i of each of several tensors.")
       .init([](const py::args& tensors) { return std::make_shared<data::TensorDataset>(sample_of(tensors)); })
       .def("__getitem__", &samples_at)
-      .def_property_readonly("tensors", [](const data::TensorDataset& self) { return tuple_of(self.tensors()); });
+      .property("tensors", [](const data::TensorDataset& self) { return tuple_of(self.tensors()); });
   Class<data::Subset, Dataset>(m, "Subset", "Some samples of a dataset.")
-      .init([](const py::object& of,
-               const std::vector<int64_t>& indices) { return std::make_shared<data::Subset>(dataset_of(of), indices); },
-            "dataset"_a, "indices"_a)
-      .def_property_readonly("indices", &data::Subset::indices);
+      .init("dataset, indices",
+            [](const py::object& of, const std::vector<int64_t>& indices) {
+              return std::make_shared<data::Subset>(dataset_of(of), indices);
+            })
+      .property("indices", &data::Subset::indices);
   Class<data::ConcatDataset, Dataset>(m, "ConcatDataset", "Datasets one behind the other.")
-      .init(
-          [](const py::list& parts) {
-            std::vector<data::SharedDataset> all;
-            for (const py::handle one : parts) all.emplace_back(dataset_of(py::reinterpret_borrow<py::object>(one)));
-            return std::make_shared<data::ConcatDataset>(std::move(all));
-          },
-          "datasets"_a);
+      .init("datasets", [](const py::list& parts) {
+        std::vector<data::SharedDataset> all;
+        for (const py::handle one : parts) all.emplace_back(dataset_of(py::reinterpret_borrow<py::object>(one)));
+        return std::make_shared<data::ConcatDataset>(std::move(all));
+      });
   Class<data::ImageFolder, Dataset>(m, "ImageFolder", "Pictures in one folder per class.")
-      .init_of<const std::filesystem::path&>("folder"_a)
-      .def_property_readonly("classes", &data::ImageFolder::classes);
+      .init_of<const std::filesystem::path&>("folder")
+      .property("classes", &data::ImageFolder::classes);
   Class<data::MappedDataset, Dataset>(m, "MappedDataset", "Samples that go through a transform.");
   m.def("_split", [](int64_t count, const py::list& parts, uint64_t seed) {
     const data::SharedDataset all(std::make_shared<Counted>(count));
@@ -199,37 +178,37 @@ void bind_datasets(Scope& m) {
       split.push_back(one.indices());
     return split;
   });
-  m.def("mnist", &data::mnist, "folder"_a, "train"_a = true, "MNIST's images, uint8 (1, 28, 28), and labels.");
-  m.def("fashion_mnist", &data::fashion_mnist, "folder"_a = std::filesystem::path(), "train"_a = true,
-        "Fashion-MNIST.");
-  m.def("cifar10", &data::cifar10, "folder"_a, "train"_a = true, "CIFAR-10's images, uint8 (3, 32, 32), and labels.");
-  m.def(
-      "cifar100",
-      [](const std::filesystem::path& folder, bool train, bool coarse) {
-        const auto label = coarse ? data::Cifar100Label::kCoarse : data::Cifar100Label::kFine;
-        return data::cifar100(folder, train, label);
-      },
-      "folder"_a, "train"_a = true, "coarse"_a = false,
-      "CIFAR-100's images, uint8 (3, 32, 32), and labels of its 100 classes, or of the 20 coarse ones.");
+  m.def("mnist(folder, train=True)", "MNIST's images, uint8 (1, 28, 28), and labels.", &data::mnist);
+  m.def("fashion_mnist(folder='', train=True)", "Fashion-MNIST.", &data::fashion_mnist);
+  m.def("cifar10(folder, train=True)", "CIFAR-10's images, uint8 (3, 32, 32), and labels.", &data::cifar10);
+  m.def("cifar100(folder, train=True, coarse=False)",
+        "CIFAR-100's images, uint8 (3, 32, 32), and labels of its 100 classes, or of the 20 coarse ones.",
+        [](const std::filesystem::path& folder, bool train, bool coarse) {
+          const auto label = coarse ? data::Cifar100Label::kCoarse : data::Cifar100Label::kFine;
+          return data::cifar100(folder, train, label);
+        });
 }
 
 void bind_loaders(Scope& m) {
   using data::DataLoader, data::DataLoaderState;
   Class<DataLoaderState>(m, "_State")
-      .def_readonly("epoch", &DataLoaderState::epoch)
-      .def_readonly("batch", &DataLoaderState::batch)
+      .property("epoch", &DataLoaderState::epoch)
+      .property("batch", &DataLoaderState::batch)
       .def("json", [](const DataLoaderState& self) { return to_json(self); });
   Class<DataLoader>(m, "_Order", "Which samples are in which batch; of the library's datasets the batches as well.")
-      .init(
-          [](const py::object& of, int64_t batch_size, bool shuffle, uint64_t seed, int workers, int prefetch,
-             const std::string& last, const Device& device) {
-            const data::SharedDataset dataset =
-                is_integer(of.ptr()) ? std::make_shared<Counted>(integer_of(of.ptr(), "a size")) : dataset_of(of);
-            return std::make_unique<DataLoader>(
-                dataset,
-                data::DataLoaderOptions{batch_size, shuffle, seed, workers, prefetch, last_of(last), {}, device});
-          },
-          "dataset"_a, "batch_size"_a, "shuffle"_a, "seed"_a, "workers"_a, "prefetch"_a, "last"_a, "device"_a)
+      .init("dataset, batch_size, shuffle, seed, workers, prefetch, last, device",
+            [](const py::object& of, int64_t batch_size, bool shuffle, uint64_t seed, int workers, int prefetch,
+               const std::string& last, const Device& device) {
+              using data::LastBatch;  // Python has checked the name
+              const auto last_batch = last == "drop"  ? LastBatch::kDrop
+                                      : last == "pad" ? LastBatch::kPad
+                                                      : LastBatch::kKeep;
+              const data::SharedDataset dataset =
+                  is_integer(of.ptr()) ? std::make_shared<Counted>(integer_of(of.ptr(), "a size")) : dataset_of(of);
+              return std::make_unique<DataLoader>(
+                  dataset,
+                  data::DataLoaderOptions{batch_size, shuffle, seed, workers, prefetch, last_batch, {}, device});
+            })
       .def("__len__", &DataLoader::size)
       .def("begin",
            [](DataLoader& self, int64_t epoch) {
@@ -245,52 +224,39 @@ void bind_loaders(Scope& m) {
       .def("indices", &DataLoader::indices)
       .def("batch", &batch_at);
   Class<data::Loader>(m, "TokenLoader", "Endless batches of windows of tokens, and what follows each token.")
-      .init(
-          [](const py::object& tokens, int64_t batch, int64_t length, const std::string& order, uint64_t seed) {
-            const data::Order how = data::order_named(order);
-            data::Tokens all = PyUnicode_Check(tokens.ptr()) || py::hasattr(tokens, "__fspath__")
-                                   ? data::Tokens(data::TokenFile::open(py::cast<std::filesystem::path>(tokens)))
-                                   : data::Tokens(py::cast<std::vector<int32_t>>(tokens));
-            return std::make_unique<data::Loader>(std::move(all), data::LoaderOptions{batch, length, 1, how, seed});
-          },
-          "tokens"_a, "batch_size"_a = 12, "length"_a = 64, "order"_a = "random", "seed"_a = 1)
-      .def(
-          "next",
-          [](data::Loader& self) {
-            data::Batch batch;
-            {
-              const Released others_run;
-              batch = self.next();
-            }
-            const Dims shape{batch.rows(), batch.length};
-            return py::make_tuple(from_vector(batch.inputs, shape), from_vector(batch.targets, shape));
-          },
-          "Inputs and targets, int32 (batch, length) each.")
-      .def(
-          "state", [](const data::Loader& self) { return to_json(self.state()); },
-          "Where it stands, as a text for a checkpoint.")
-      .def(
-          "restore",
-          [](data::Loader& self, const std::string& state) { self.restore(data::loader_state_from_json(state)); },
-          "state"_a, "Goes on where a state was taken.");
+      .init("tokens, batch_size=12, length=64, order='random', seed=1",
+            [](const py::object& tokens, int64_t batch, int64_t length, const std::string& order, uint64_t seed) {
+              const data::Order how = data::order_named(order);
+              data::Tokens all = PyUnicode_Check(tokens.ptr()) || py::hasattr(tokens, "__fspath__")
+                                     ? data::Tokens(data::TokenFile::open(py::cast<std::filesystem::path>(tokens)))
+                                     : data::Tokens(py::cast<std::vector<int32_t>>(tokens));
+              return std::make_unique<data::Loader>(std::move(all), data::LoaderOptions{batch, length, 1, how, seed});
+            })
+      .def("next", "Inputs and targets, int32 (batch, length) each.",
+           [](data::Loader& self) {
+             const data::Batch batch = computed([&] { return self.next(); });
+             const Dims shape{batch.rows(), batch.length};
+             return py::make_tuple(from_vector(batch.inputs, shape), from_vector(batch.targets, shape));
+           })
+      .def("state", "Where it stands, as a text for a checkpoint.",
+           [](const data::Loader& self) { return to_json(self.state()); })
+      .def("restore(state)", "Goes on where a state was taken.",
+           [](data::Loader& self, const std::string& state) { self.restore(data::loader_state_from_json(state)); });
 }
 
 void bind_transforms(Scope& m) {
   Class<data::Random>(m, "Random", "The chance of one sample.")
-      .def("below", &data::Random::below, "count"_a)
+      .def("below(count)", &data::Random::below)
       .def("uniform", [](data::Random& self) { return self.uniform(); })
-      .def("chance", &data::Random::chance, "probability"_a);
+      .def("chance(probability)", &data::Random::chance);
   struct Native {
     data::Transform transform;
   };
   Class<Native>(m, "Transform", "What is done to a tensor of a sample.")
-      .def(
-          "__call__",
-          [](const Native& self, const Tensor& x, uint64_t seed) {
-            data::Random random(seed, 0, 0);
-            return self.transform(x, random);
-          },
-          "x"_a, "seed"_a = 0);
+      .def("__call__(x, seed=0)", [](const Native& self, const Tensor& x, uint64_t seed) {
+        data::Random random(seed, 0, 0);
+        return self.transform(x, random);
+      });
   const auto made = [](data::Transform transform) { return Native{std::move(transform)}; };
   const auto transform_of = [](const py::object& object) -> data::Transform {
     if (py::isinstance<Native>(object)) return held<Native>(object)->transform;
@@ -301,120 +267,95 @@ void bind_transforms(Scope& m) {
       });
     };
   };
-  m.def(
-      "compose",
-      [made, transform_of](const py::list& transforms) {
-        std::vector<data::Transform> all;
-        for (const py::handle one : transforms) all.push_back(transform_of(py::reinterpret_borrow<py::object>(one)));
-        return made(data::compose(std::move(all)));
-      },
-      "transforms"_a, "One after the other.");
-  m.def(
-      "to_float", [made] { return made(data::to_float()); }, "uint8 from 0 to 255 to float32 from 0 to 1.");
-  m.def(
-      "normalize",
-      [made](const py::object& mean, const py::object& deviation) {
-        const auto list = [](const py::object& object) {
-          return PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())
-                     ? std::vector<double>{py::cast<double>(object)}
-                     : py::cast<std::vector<double>>(object);
-        };
-        return made(data::normalize(list(mean), list(deviation)));
-      },
-      "mean"_a, "std"_a, "(x - mean) / std for each channel.");
-  m.def(
-      "random_crop",
-      [made](int64_t height, int64_t width, int64_t padding, double fill) {
-        return made(data::random_crop(height, width, {padding, fill}));
-      },
-      "height"_a, "width"_a, "padding"_a = 0, "fill"_a = 0.0, "A part of this size, anywhere.");
-  m.def(
-      "center_crop", [made](int64_t height, int64_t width) { return made(data::center_crop(height, width)); },
-      "height"_a, "width"_a, "The part of this size in the middle.");
-  m.def(
-      "random_horizontal_flip", [made](double p) { return made(data::random_horizontal_flip(p)); }, "p"_a = 0.5,
-      "Left and right changed over, with this probability.");
-  m.def(
-      "resize",
-      [made](int64_t height, int64_t width, const std::string& interpolation) {
-        return made(
-            data::resize(height, width,
-                         interpolation == "nearest" ? data::Interpolation::kNearest : data::Interpolation::kBilinear));
-      },
-      "height"_a, "width"_a, "interpolation"_a = "bilinear", "Another size.");
-  m.def(
-      "resize_shorter", [made](int64_t side) { return made(data::resize_shorter(side)); }, "side"_a,
-      "Another size, whose shorter side is this one.");
-  m.def(
-      "random_resized_crop",
-      [made](int64_t height, int64_t width, const std::pair<double, double>& scale,
-             const std::pair<double, double>& ratio) {
-        return made(data::random_resized_crop(height, width, {scale.first, scale.second, ratio.first, ratio.second}));
-      },
-      "height"_a, "width"_a, "scale"_a = std::pair(0.08, 1.0), "ratio"_a = std::pair(3.0 / 4, 4.0 / 3),
-      "A part of chance area and ratio, in this size.");
-  m.def(
-      "transformed",
-      [transform_of](const py::object& dataset, const py::object& transform,
-                     const std::variant<int64_t, std::string>& field) {
-        return std::make_shared<data::MappedDataset>(
-            data::transformed(dataset_of(dataset), transform_of(transform), field));
-      },
-      "dataset"_a, "transform"_a, "field"_a = 0, "A dataset whose tensor at a place goes through a transform.");
-  m.def(
-      "read_image",
-      [](const std::filesystem::path& path, const std::string& mode) {
-        const auto how = mode == "gray"   ? data::ImageMode::kGray
-                         : mode == "rgb"  ? data::ImageMode::kRgb
-                         : mode == "rgba" ? data::ImageMode::kRgba
-                                          : data::ImageMode::kUnchanged;
-        return data::read_image(path, how);
-      },
-      "path"_a, "mode"_a = "unchanged", "A PNG or JPEG file, uint8 (channels, height, width).");
-  m.def(
-      "save_image", [](const std::filesystem::path& path, const Tensor& image) { data::save_image(path, image); },
-      "path"_a, "image"_a, "Writes a PNG of a picture or of a grid of pictures.");
-  m.def(
-      "make_grid",
-      [](const Tensor& images, int64_t columns, int64_t padding) {
-        return data::make_grid(images, {columns, padding, 0});
-      },
-      "images"_a, "columns"_a = 8, "padding"_a = 2, "Pictures as one.");
+  m.def("compose(transforms)", "One after the other.", [made, transform_of](const py::list& transforms) {
+    std::vector<data::Transform> all;
+    for (const py::handle one : transforms) all.push_back(transform_of(py::reinterpret_borrow<py::object>(one)));
+    return made(data::compose(std::move(all)));
+  });
+  m.def("to_float", "uint8 from 0 to 255 to float32 from 0 to 1.", [made] { return made(data::to_float()); });
+  m.def("normalize(mean, std)", "(x - mean) / std for each channel.",
+        [made](const py::object& mean, const py::object& deviation) {
+          const auto list = [](const py::object& object) {
+            return PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())
+                       ? std::vector<double>{py::cast<double>(object)}
+                       : py::cast<std::vector<double>>(object);
+          };
+          return made(data::normalize(list(mean), list(deviation)));
+        });
+  m.def("random_crop(height, width, padding=0, fill=0.0)", "A part of this size, anywhere.",
+        [made](int64_t height, int64_t width, int64_t padding, double fill) {
+          return made(data::random_crop(height, width, {padding, fill}));
+        });
+  m.def("center_crop(height, width)", "The part of this size in the middle.",
+        [made](int64_t height, int64_t width) { return made(data::center_crop(height, width)); });
+  m.def("random_horizontal_flip(p=0.5)", "Left and right changed over, with this probability.",
+        [made](double p) { return made(data::random_horizontal_flip(p)); });
+  m.def("resize(height, width, interpolation='bilinear')", "Another size.",
+        [made](int64_t height, int64_t width, const std::string& interpolation) {
+          return made(data::resize(
+              height, width,
+              interpolation == "nearest" ? data::Interpolation::kNearest : data::Interpolation::kBilinear));
+        });
+  m.def("resize_shorter(side)", "Another size, whose shorter side is this one.",
+        [made](int64_t side) { return made(data::resize_shorter(side)); });
+  m.def("random_resized_crop(height, width, scale=(0.08,1.0), ratio=(0.75,1.3333333333333333))",
+        "A part of chance area and ratio, in this size.",
+        [made](int64_t height, int64_t width, const std::pair<double, double>& scale,
+               const std::pair<double, double>& ratio) {
+          return made(data::random_resized_crop(height, width, {scale.first, scale.second, ratio.first, ratio.second}));
+        });
+  m.def("transformed(dataset, transform, field=0)", "A dataset whose tensor at a place goes through a transform.",
+        [transform_of](const py::object& dataset, const py::object& transform,
+                       const std::variant<int64_t, std::string>& field) {
+          return std::make_shared<data::MappedDataset>(
+              data::transformed(dataset_of(dataset), transform_of(transform), field));
+        });
+  m.def("read_image(path, mode='unchanged')", "A PNG or JPEG file, uint8 (channels, height, width).",
+        [](const std::filesystem::path& path, const std::string& mode) {
+          const auto how = mode == "gray"   ? data::ImageMode::kGray
+                           : mode == "rgb"  ? data::ImageMode::kRgb
+                           : mode == "rgba" ? data::ImageMode::kRgba
+                                            : data::ImageMode::kUnchanged;
+          return data::read_image(path, how);
+        });
+  m.def("save_image(path, image)", "Writes a PNG of a picture or of a grid of pictures.",
+        [](const std::filesystem::path& path, const Tensor& image) { data::save_image(path, image); });
+  m.def("make_grid(images, columns=8, padding=2)", "Pictures as one.",
+        [](const Tensor& images, int64_t columns, int64_t padding) {
+          return data::make_grid(images, {columns, padding, 0});
+        });
   Class<data::Table>(m, "Table", "Columns of a CSV file, by their names.")
       .def("__len__", &data::Table::rows)
-      .def("__contains__", &data::Table::contains, "name"_a)
-      .def_property_readonly("names", &data::Table::names)
-      .def("column", &data::Table::column, "name"_a, "dtype"_a = py::none(),
-           "A column of numbers: int64, float32 (NaN where there is no value) or bool, or in another dtype.")
-      .def("columns", &data::Table::columns, "names"_a, "dtype"_a = DType::f32,
-           "Several columns of numbers side by side: (rows, columns).")
-      .def("texts", &data::Table::texts, "name"_a, "A column as it stands in the file.")
-      .def(
-          "categories",
-          [](const data::Table& table, const std::string& name) {
-            const data::Categories found = table.categories(name);
-            return py::make_tuple(found.codes, found.names);
-          },
-          "name"_a, "A column of text as numbers, -1 where there is no value, and what the numbers stand for.")
-      .def("missing", &data::Table::missing, "name"_a, "Which rows have no value there.");
-  m.def(
-      "read_csv",
-      [](const std::filesystem::path& path, const std::string& separator, bool header,
-         const std::vector<std::string>& names) {
-        if (separator.size() != 1) throw_value_error("a separator is one letter, not '" + separator + "'");
-        data::CsvOptions options;
-        options.separator = separator[0];
-        options.header = header;
-        options.names = names;
-        return data::read_csv(path, options);
-      },
-      "path"_a, "separator"_a = ",", "header"_a = true, "names"_a = std::vector<std::string>(),
-      "The columns of a CSV file, which may be compressed; what they hold is found out.");
-  m.def("load_idx", &data::load_idx, "path"_a, "device"_a = py::none(),
-        "The array in a file of MNIST's kind, packed with gzip or not.");
-  m.def(
-      "stories", [](int64_t bytes, uint64_t seed) { return data::stories(bytes, seed); }, "bytes"_a, "seed"_a = 1,
-      "Short stories in simple English, made up.");
+      .def("__contains__(name)", &data::Table::contains)
+      .property("names", &data::Table::names)
+      .def("column(name, dtype=None)",
+           "A column of numbers: int64, float32 (NaN where there is no value) or bool, or in another dtype.",
+           &data::Table::column)
+      .def("columns(names, dtype=tenon.float32)", "Several columns of numbers side by side: (rows, columns).",
+           &data::Table::columns)
+      .def("texts(name)", "A column as it stands in the file.", &data::Table::texts)
+      .def("categories(name)",
+           "A column of text as numbers, -1 where there is no value, and what the numbers stand for.",
+           [](const data::Table& table, const std::string& name) {
+             const data::Categories found = table.categories(name);
+             return py::make_tuple(found.codes, found.names);
+           })
+      .def("missing(name)", "Which rows have no value there.", &data::Table::missing);
+  m.def("read_csv(path, separator=',', header=True, names=[])",
+        "The columns of a CSV file, which may be compressed; what they hold is found out.",
+        [](const std::filesystem::path& path, const std::string& separator, bool header,
+           const std::vector<std::string>& names) {
+          if (separator.size() != 1) throw_value_error("a separator is one letter, not '" + separator + "'");
+          data::CsvOptions options;
+          options.separator = separator[0];
+          options.header = header;
+          options.names = names;
+          return data::read_csv(path, options);
+        });
+  m.def("load_idx(path, device=None)", "The array in a file of MNIST's kind, packed with gzip or not.",
+        &data::load_idx);
+  m.def("stories(bytes, seed=1)", "Short stories in simple English, made up.",
+        [](int64_t bytes, uint64_t seed) { return data::stories(bytes, seed); });
 }
 
 }  // namespace

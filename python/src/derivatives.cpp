@@ -7,7 +7,6 @@
 namespace tenon::python {
 namespace {
 
-using namespace py::literals;
 using autograd::DerivativeOptions;
 
 /// A tensor, or several: what is given back has the same form.
@@ -50,44 +49,34 @@ py::object formed(const std::vector<std::vector<Tensor>>& rows, bool is_one, boo
 
 constexpr const char* kInputs = "inputs: a function of tensors";
 
+/// A function of func, inputs, create_graph and strict. What PyTorch's take beside these is taken and not needed.
 using Rows = std::vector<std::vector<Tensor>> (*)(const TensorFunction&, std::span<const Tensor>,
                                                   const DerivativeOptions&);
-void def_rows(Scope& m, const char* name, Rows rows, bool of_number, const char* help) {
-  m.def(
-      name,
-      [rows, of_number](const py::object& func, const py::object& given, bool create_graph, bool strict, bool,
-                        const std::string&) {
-        const Called function(func);
-        const Given inputs(given, kInputs);
-        std::vector<std::vector<Tensor>> found;
-        {
-          const Released others_run;
-          found = rows(function, inputs.tensors, {create_graph, strict});
-        }
-        return formed(found, of_number ? inputs.is_one : function.returns_one(), inputs.is_one);
-      },
-      "func"_a, "inputs"_a, "create_graph"_a = false, "strict"_a = false, "vectorize"_a = true,
-      (of_number ? "outer_jacobian_strategy"_a : "strategy"_a) = "reverse-mode", help);
+void def_rows(Scope& m, const char* head, const char* help, Rows rows, bool of_number) {
+  m.def(head, help,
+        [rows, of_number](const py::object& func, const py::object& given, bool create_graph, bool strict, bool,
+                          const std::string&) {
+          const Called function(func);
+          const Given inputs(given, kInputs);
+          const auto found = computed([&] { return rows(function, inputs.tensors, {create_graph, strict}); });
+          return formed(found, of_number ? inputs.is_one : function.returns_one(), inputs.is_one);
+        });
 }
 
 using WithVector = autograd::Product (*)(const TensorFunction&, std::span<const Tensor>, std::span<const Tensor>,
                                          const DerivativeOptions&);
-void def_product(Scope& m, const char* name, WithVector product, bool is_like_outputs, const char* help) {
-  m.def(
-      name,
-      [product, is_like_outputs](const py::object& func, const py::object& given, const py::object& v,
-                                 bool create_graph, bool strict) {
-        const Called function(func);
-        const Given inputs(given, kInputs), vector(v, "v: a function of tensors");
-        autograd::Product found;
-        {
-          const Released others_run;
-          found = product(function, inputs.tensors, vector.tensors, {create_graph, strict});
-        }
-        return py::make_tuple(formed(found.outputs, function.returns_one()),
-                              formed(found.products, is_like_outputs ? function.returns_one() : inputs.is_one));
-      },
-      "func"_a, "inputs"_a, "v"_a = py::none(), "create_graph"_a = false, "strict"_a = false, help);
+void def_product(Scope& m, const std::string& name, const char* help, WithVector product, bool is_like_outputs) {
+  m.def(name + "(func, inputs, v=None, create_graph=False, strict=False)", help,
+        [product, is_like_outputs](const py::object& func, const py::object& given, const py::object& v,
+                                   bool create_graph, bool strict) {
+          const Called function(func);
+          const Given inputs(given, kInputs), vector(v, "v: a function of tensors");
+          const auto found = computed([&] {
+            return product(function, inputs.tensors, vector.tensors, {create_graph, strict});
+          });
+          return py::make_tuple(formed(found.outputs, function.returns_one()),
+                                formed(found.products, is_like_outputs ? function.returns_one() : inputs.is_one));
+        });
 }
 
 }  // namespace
@@ -101,16 +90,19 @@ void bind_derivatives(Scope& m) {
 tensor([[2., 0.],
         [0., 4.]])
 )");
-  def_rows(made, "jacobian", static_cast<Rows>(autograd::jacobian), false,
+  def_rows(made, "jacobian(func, inputs, create_graph=False, strict=False, vectorize=True, strategy='reverse-mode')",
            "Every element of what func gives by every element of the inputs. Rows are computed together where all ops "
-           "have a rule.");
-  def_rows(made, "hessian", static_cast<Rows>(autograd::hessian), true,
-           "The second derivatives of a function that gives a single number.");
-  def_product(made, "jvp", autograd::jvp, true, "What func gives, and its Jacobian times v: how it changes along v.");
-  def_product(made, "vjp", autograd::vjp, false,
-              "What func gives, and v times its Jacobian: the gradients of the inputs.");
-  def_product(made, "hvp", autograd::hvp, false, "The number that func gives, and its Hessian times v.");
-  def_product(made, "vhp", autograd::hvp, false, "The same as hvp(): a Hessian is symmetric.");
+           "have a rule.",
+           autograd::jacobian, false);
+  def_rows(made,
+           "hessian(func, inputs, create_graph=False, strict=False, vectorize=True, "
+           "outer_jacobian_strategy='reverse-mode')",
+           "The second derivatives of a function that gives a single number.", autograd::hessian, true);
+  def_product(made, "jvp", "What func gives, and its Jacobian times v: how it changes along v.", autograd::jvp, true);
+  def_product(made, "vjp", "What func gives, and v times its Jacobian: the gradients of the inputs.", autograd::vjp,
+              false);
+  def_product(made, "hvp", "The number that func gives, and its Hessian times v.", autograd::hvp, false);
+  def_product(made, "vhp", "The same as hvp(): a Hessian is symmetric.", autograd::hvp, false);
   m.def("_vmap", [](const py::object& func, const std::vector<Tensor>& inputs,
                     const std::vector<std::optional<int64_t>>& in_dims, bool same_randomness,
                     std::optional<int64_t> chunk_size) {

@@ -6,29 +6,19 @@
 namespace tenon::python {
 namespace {
 
-using namespace py::literals;
-
-py::dict dict_of(const std::map<std::string, Tensor>& tensors) {
-  py::dict dict;
-  for (const auto& [name, tensor] : tensors) dict[py::str(name)] = py::reinterpret_steal<py::object>(wrap_new(tensor));
-  return dict;
-}
-
-std::map<std::string, Tensor> tensors_in(const py::dict& dict) {
-  std::map<std::string, Tensor> tensors;
-  for (const auto& [name, tensor] : dict) {
-    if (!PyUnicode_Check(name.ptr()) || !is_tensor(tensor.ptr()))
-      throw_type_error("a dict of names and tensors is needed, not one of " + type_name_of(name.ptr()) + " and " +
-                       type_name_of(tensor.ptr()));
-    tensors[py::cast<std::string>(name)] = tensor_in(tensor.ptr());
-  }
-  return tensors;
-}
-
 std::vector<Tensor> tensors_in(const py::list& list) {
   std::vector<Tensor> tensors;
   for (const auto& tensor : list) tensors.push_back(tensor_in(tensor.ptr()).detach());
   return tensors;
+}
+
+/// What is read from a file, whose memory is that of the tensors where it is mapped.
+template <typename F>
+auto read(bool is_mapped, F&& load) {
+  return computed_aside([&] {
+    const auto whole = is_mapped ? nullptr : std::make_unique<io::OwnMemory>();
+    return load();
+  });
 }
 
 }  // namespace
@@ -36,12 +26,7 @@ std::vector<Tensor> tensors_in(const py::list& list) {
 void bind_files(Scope& m) {
   m.def("_behind_links", [](const std::filesystem::path& path) { return io::behind_links("save", path); });
   m.def("_load_safetensors", [](const std::filesystem::path& path, const Device& device, bool is_mapped) {
-    io::SafetensorsFile file;
-    {
-      const ReleasedAside others_run;
-      const auto whole = is_mapped ? nullptr : std::make_unique<io::OwnMemory>();
-      file = io::load_safetensors(path, device);
-    }
+    const auto file = read(is_mapped, [&] { return io::load_safetensors(path, device); });
     return py::make_tuple(dict_of(file.tensors), py::cast(file.metadata));
   });
   m.def("_save_safetensors", [](const std::filesystem::path& path, const py::dict& tensors,
@@ -51,12 +36,7 @@ void bind_files(Scope& m) {
     io::save_safetensors(path, all, metadata);
   });
   m.def("_load_torch", [](const std::filesystem::path& path, const Device& device, bool is_mapped) {
-    io::TorchFile file;
-    {
-      const ReleasedAside others_run;
-      const auto whole = is_mapped ? nullptr : std::make_unique<io::OwnMemory>();
-      file = io::load_torch(path, device);
-    }
+    const auto file = read(is_mapped, [&] { return io::load_torch(path, device); });
     return py::make_tuple(dict_of(file.tensors), py::bytes(file.pickle));
   });
   m.def("_save_torch", [](const std::filesystem::path& path, const std::string& pickle, const py::list& tensors) {
@@ -67,7 +47,7 @@ void bind_files(Scope& m) {
   m.def("_stored", [](const py::list& tensors) {
     const io::StoredTensors found = io::stored(tensors_in(tensors));
     py::list storages, views;
-    for (const Tensor& one : found.storages) storages.append(py::reinterpret_steal<py::object>(wrap_new(one)));
+    for (const Tensor& one : found.storages) storages.append(object_of(one));
     for (const io::StoredTensors::View& one : found.views) {
       views.append(py::make_tuple(one.storage, found.storages[one.storage].numel(), one.offset,
                                   py::tuple(py::cast(std::vector<int64_t>(one.strides.begin(), one.strides.end())))));
@@ -76,17 +56,10 @@ void bind_files(Scope& m) {
   });
   m.def("_torch_file", [](const std::string& pickle, const py::list& tensors) {
     const auto all = tensors_in(tensors);
-    std::string file;
-    {
-      const Released others_run;
-      file = io::torch_pickle_file(pickle, all);
-    }
-    return py::bytes(file);
+    return py::bytes(computed([&] { return io::torch_pickle_file(pickle, all); }));
   });
   m.def("_load_npy", [](const std::filesystem::path& path, const Device& device, bool is_mapped) {
-    const ReleasedAside others_run;
-    const auto whole = is_mapped ? nullptr : std::make_unique<io::OwnMemory>();
-    return io::load_npy(path, device);
+    return read(is_mapped, [&] { return io::load_npy(path, device); });
   });
   m.def("_save_npy", [](const std::filesystem::path& path, const Tensor& tensor) { io::save_npy(path, tensor); });
   m.def("_load_npz",

@@ -18,7 +18,6 @@ void note_arrays();
 void note_hooks();
 void note_printing();
 void note_linalg();
-void note_positions();
 void note_members();
 
 /// The table of all that was noted, for the type or for the module; whoever takes it keeps it.
@@ -47,6 +46,8 @@ void bind_fft(Scope& m);
 void bind_rl(Scope& m);
 void bind_profiler(Scope& m);
 void bind_for_tests(Scope& m);
+/// A parameter as an object of tenon.nn.Parameter; the same one while somebody holds it; nn_module.cpp.
+py::object parameter_object(const Tensor& tensor);
 /// Python's view of the buffer protocol for tensors; array.cpp.
 int get_buffer(PyObject* self, Py_buffer* view, int flags);
 void release_buffer(PyObject* self, Py_buffer* view);

@@ -1,8 +1,7 @@
 // Functions of the table whose arguments Python takes in several ways, and what Python asks of a tensor itself.
 
-#include "computed.h"
+#include "creation.h"
 #include "functions.h"
-#include "spread.h"
 #include "types.h"
 
 namespace tenon::python {
@@ -25,40 +24,35 @@ void require_compute_mode(const py::object& mode) {
     throw_value_error(fmt::format("there is no compute_mode '{}'", name));
 }
 
-template <typename T>
-int64_t address_in(const Tensor& x) {
-  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(x.data_ptr<T>()));
-}
 int64_t address_of(const Tensor& x) {
-  return computed([&]() -> int64_t {
-    switch (x.dtype()) {
-      case DType::f32: return address_in<float>(x);
-      case DType::f64: return address_in<double>(x);
-      case DType::i32: return address_in<int32_t>(x);
-      case DType::i64: return address_in<int64_t>(x);
-      case DType::u8: return address_in<uint8_t>(x);
-      case DType::boolean: return address_in<bool>(x);
-      case DType::f16: return address_in<base::Half>(x);
-      case DType::bf16: return address_in<base::BFloat16>(x);
-    }
-    return 0;
-  });
+  return computed(
+      [&] { return dispatch(x.dtype(), [&]<typename T>() { return reinterpret_cast<int64_t>(x.data_ptr<T>()); }); });
 }
 
 // The same object of Python's with another tensor: shape and history of a tensor itself are not to be changed. A shape
 // that changes under no_grad() does not cut it from its history.
-template <typename F>
-py::object replaced(const char* op, const py::object& self, F&& change) {
+template <Text kName, auto F, typename... A>
+py::object with_other_tensor(const py::object& self, const A&... arguments) {
   Tensor& held = tensor_in(self.ptr());
   if (reinterpret_cast<PyTensor*>(self.ptr())->is_known || (held.is_leaf() && held.requires_grad()))
-    base::fail(op, "a parameter, or another leaf that requires grad, cannot be changed in place; use its .data");
-  const auto reshaped = [&] {
+    base::fail(kName.chars,
+               "a parameter, or another leaf that requires grad, cannot be changed in place; use its .data");
+  const auto changed = [&] {
     const EnableGrad keeps_history;  // and lets values with gradients be written later
-    return change(held);
+    return F(held, arguments...);
   };
-  replace_by(op, held, reshaped());
+  replace_by(kName.chars, held, changed());
   return self;
 }
+template <Text kName, auto F, typename R, typename... A>
+constexpr auto replacing(R (*)(const Tensor&, A...)) {
+  return [](const py::object& self, A... arguments) { return with_other_tensor<kName, F>(self, arguments...); };
+}
+/// The function in place that `F` is in another place.
+template <Text kName, auto F>
+constexpr auto replaced = replacing<kName, F>(+F);
+
+Tensor transposed(const Tensor& x, int64_t dim0, int64_t dim1) { return x.transpose(dim0, dim1); }
 
 // Distances are numbers, one for all dims or one for each; places are vectors.
 std::vector<Tensor> spacings_of(const py::object& given, const Tensor& x, size_t dims) {
@@ -72,11 +66,6 @@ std::vector<Tensor> spacings_of(const py::object& given, const Tensor& x, size_t
   std::vector<Tensor> spacings;
   for (const py::handle part : given) spacings.push_back(one(part.ptr()));
   return spacings;
-}
-
-template <typename T>
-py::object object_of(T result) {
-  return py::reinterpret_steal<py::object>(to_python(std::move(result)));
 }
 
 /// What is one tensor of all elements, and values and indices along a dim.
@@ -96,8 +85,7 @@ Tensor squeezed(const Tensor& x, const py::object& dim) {
 
 /// The letters of dims that are given by numbers, 0 .. 51, as PyTorch has them.
 std::string letters_of(PyObject* sublist) {
-  const py::object dims = py::reinterpret_steal<py::object>(PySequence_Tuple(sublist));
-  if (!dims) throw py::error_already_set();
+  const py::object dims = owned(PySequence_Tuple(sublist));
   std::string letters;
   for (const py::handle dim : dims) {
     if (dim.ptr() == Py_Ellipsis) {
@@ -156,20 +144,6 @@ Same draw_integers(Tensor x, const py::object& limits, std::optional<int64_t> lo
   return {};
 }
 
-/// "FloatTensor" of float32: what PyTorch called dtypes before it had them.
-const char* older_name(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return "FloatTensor";
-    case DType::f64: return "DoubleTensor";
-    case DType::f16: return "HalfTensor";
-    case DType::bf16: return "BFloat16Tensor";
-    case DType::i64: return "LongTensor";
-    case DType::i32: return "IntTensor";
-    case DType::u8: return "ByteTensor";
-    default: return "BoolTensor";
-  }
-}
-
 /// A dtype, also under its older name: a text such as "torch.FloatTensor", or the function tenon.FloatTensor.
 DType dtype_of_older_name(const py::object& object) {
   std::string name;
@@ -179,9 +153,84 @@ DType dtype_of_older_name(const py::object& object) {
     name = py::cast<std::string>(object.attr("__name__"));
   name = name.substr(name.rfind('.') + 1);
   for (const DType dtype : kAllDTypes) {
-    if (name == older_name(dtype)) return dtype;
+    if (name == names_of(dtype).older) return dtype;
   }
   return Convert<DType>::from(object.ptr());
+}
+
+/// Arguments that do not fit are Python's ValueError.
+template <typename F>
+auto with_values(F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw_value_error(error.what());
+  }
+}
+
+/// One result for a tensor that is given alone, a tuple for several.
+template <auto F>
+py::object each(const py::object& tensors) {
+  if (is_tensor(tensors.ptr())) return object_of(F(tensor_in(tensors.ptr())));
+  std::vector<Tensor> made;
+  for (const Tensor& one : Convert<std::vector<Tensor>>::from(tensors.ptr())) made.push_back(F(one));
+  return object_of(made);
+}
+
+std::vector<Tensor> parts(const Tensor& x, const py::object& where, int64_t dim) {
+  return with_values([&] {
+    const bool is_number = is_tensor(where.ptr()) ? tensor_in(where.ptr()).dim() == 0 : is_integer(where.ptr());
+    if (is_number) return tensor_split(x, integer_of(where.ptr(), "a number of parts"), dim);
+    const py::object ends = is_tensor(where.ptr()) ? where.attr("tolist")() : where;
+    return tensor_split(x, dims_of(ends.ptr(), "a number of parts or a list of positions"), dim);
+  });
+}
+
+/// Parts along a dim that the tensor must have; so many have to be of one size.
+std::vector<Tensor> even_parts(const char* name, const Tensor& x, const py::object& where, int64_t dim, int64_t least) {
+  if (x.dim() < least)
+    throw_value_error(
+        fmt::format("{}() needs a tensor of {} dims or more, not {}", name, least, ir::to_string(x.shape())));
+  if (is_integer(where.ptr())) {
+    const int64_t count = integer_of(where.ptr(), "a number of parts");
+    if (count < 1 || x.size(dim) % count != 0)
+      throw_value_error(
+          fmt::format("{}() cannot divide a dim of {} into {} parts of one size", name, x.size(dim), count));
+  }
+  return parts(x, where, dim);
+}
+
+Tensor triangle(Tensor (*f)(int64_t, int64_t, int64_t, const Options&), int64_t row, int64_t col, int64_t offset,
+                std::optional<DType> dtype, const Device& device) {
+  return with_values([&] { return computed([&] { return f(row, col, offset, options_of(dtype, device)); }); });
+}
+
+py::object smallest_and_largest(const Tensor& x, const Axes& dim, bool keepdim) {
+  static const py::handle type =
+      py::module_::import("collections").attr("namedtuple")("MinMax", "min max", py::arg("module") = "tenon").release();
+  return type(amin(x, dim, keepdim), amax(x, dim, keepdim));
+}
+
+/// PyTorch's older calls say std(False) or std(dim, unbiased=False).
+struct Spread {
+  Axes dim;
+  double correction;
+  Spread(const py::object& given, const py::object& degrees, const py::object& unbiased)
+      : correction(degrees.is_none() ? 1 : Convert<double>::from(degrees.ptr())) {
+    if (PyBool_Check(given.ptr()))
+      correction = given.ptr() == Py_True ? 1 : 0;
+    else
+      dim = Convert<Axes>::from(given.ptr());
+    if (!unbiased.is_none()) correction = Convert<bool>::from(unbiased.ptr()) ? 1 : 0;
+  }
+};
+
+/// What f gives of the dims and the correction.
+template <auto F>
+auto spread(const Tensor& x, const py::object& dim, const py::object& correction, bool keepdim,
+            const py::object& unbiased) {
+  const Spread given(dim, correction, unbiased);
+  return F(x, given.dim, given.correction, keepdim);
 }
 
 }  // namespace
@@ -216,17 +265,10 @@ void note_by_hand() {
          of_all_or_along<[](const auto&... a) { return tenon::nanmedian(a...); }>>(
       "As median, of the elements that are not NaN.");
   define<"var", "x, dim=None, correction=1, keepdim=False, unbiased=None",
-         [](const Tensor& x, const py::object& dim, const py::object& correction, bool keepdim,
-            const py::object& unbiased) {
-           const Spread spread(dim, correction, unbiased);
-           return var(x, spread.dim, spread.correction, keepdim);
-         }>("Variances; the sum is divided by n - correction, that is by n with unbiased=False.");
+         spread<[](const auto&... a) { return tenon::var(a...); }>>(
+      "Variances; the sum is divided by n - correction, that is by n with unbiased=False.");
   define<"std", "x, dim=None, correction=1, keepdim=False, unbiased=None",
-         [](const Tensor& x, const py::object& dim, const py::object& correction, bool keepdim,
-            const py::object& unbiased) {
-           const Spread spread(dim, correction, unbiased);
-           return tenon::std(x, spread.dim, spread.correction, keepdim);
-         }>("Standard deviations.");
+         spread<[](const auto&... a) { return tenon::std(a...); }>>("Standard deviations.");
   define<"norm", "x, p='fro', dim=None, keepdim=False",
          [](const Tensor& x, const py::object& p, const Axes& dim, bool keepdim) {
            return norm(x, power_of(p), dim, keepdim);
@@ -278,11 +320,11 @@ void note_by_hand() {
            std::vector<Tensor> results{found.values};
            if (with_inverse) results.push_back(found.inverse);
            if (with_counts) results.push_back(found.counts);
-           return py::reinterpret_steal<py::object>(results.size() == 1 ? wrap_new(results[0]) : to_python(results));
+           return owned(results.size() == 1 ? wrap_new(results[0]) : to_python(results));
          }>("The different elements, sorted; with a dim, the different slices along it.");
   define<"tensordot", "a, b, dims=2", [](const Tensor& a, const Tensor& b, const py::object& dims) {
     if (is_integer(dims.ptr())) return tensordot(a, b, integer_of(dims.ptr(), "dims"));
-    const py::object pair = py::reinterpret_steal<py::object>(PySequence_List(dims.ptr()));
+    const py::object pair = owned(PySequence_List(dims.ptr()));
     if (!pair || py::len(pair) != 2) throw_type_error("dims are a number or two lists");
     const py::list both(pair);
     return tensordot(a, b, dims_of(py::object(both[0]).ptr(), "dims"), dims_of(py::object(both[1]).ptr(), "dims"));
@@ -296,25 +338,14 @@ void note_by_hand() {
            require_compute_mode(mode);
            return cdist(a, b, p);
          }>("The p-norm distances between the rows of a and those of b.");
-  define<"squeeze", "x, dim=None", [](const Tensor& x, const py::object& dim) { return squeezed(x, dim); }>(
-      "Without dims of size 1, or without those of them that are named.");
-  define<"squeeze_", "x, dim=None", [](const py::object& self, const py::object& dim) {
-    return replaced("squeeze_", self, [&](const Tensor& x) { return squeezed(x, dim); });
-  }>("squeeze in place.", kMethod);
-  define<"unsqueeze_", "x, dim", [](const py::object& self, int64_t dim) {
-    return replaced("unsqueeze_", self, [&](const Tensor& x) { return x.unsqueeze(dim); });
-  }>("unsqueeze in place.", kMethod);
-  define<"t_", "x", [](const py::object& self) { return replaced("t_", self, [](const Tensor& x) { return x.t(); }); }>(
-      "t in place.", kMethod);
-  define<"transpose_", "x, dim0, dim1", [](const py::object& self, int64_t dim0, int64_t dim1) {
-    return replaced("transpose_", self, [&](const Tensor& x) { return x.transpose(dim0, dim1); });
-  }>("transpose in place.", kMethod);
-  define<"swapdims_", "x, dim0, dim1", [](const py::object& self, int64_t dim0, int64_t dim1) {
-    return replaced("swapdims_", self, [&](const Tensor& x) { return x.transpose(dim0, dim1); });
-  }>("swapdims in place.", kMethod);
-  define<"swapaxes_", "x, axis0, axis1", [](const py::object& self, int64_t axis0, int64_t axis1) {
-    return replaced("swapaxes_", self, [&](const Tensor& x) { return x.transpose(axis0, axis1); });
-  }>("swapaxes in place.", kMethod);
+  define<"squeeze", "x, dim=None", squeezed>("Without dims of size 1, or without those of them that are named.");
+  define<"squeeze_", "x, dim=None", replaced<"squeeze_", squeezed>>("squeeze in place.", kMethod);
+  define<"unsqueeze_", "x, dim", replaced<"unsqueeze_", [](const Tensor& x, int64_t dim) { return x.unsqueeze(dim); }>>(
+      "unsqueeze in place.", kMethod);
+  define<"t_", "x", replaced<"t_", [](const Tensor& x) { return x.t(); }>>("t in place.", kMethod);
+  define<"transpose_", "x, dim0, dim1", replaced<"transpose_", transposed>>("transpose in place.", kMethod);
+  define<"swapdims_", "x, dim0, dim1", replaced<"swapdims_", transposed>>("swapdims in place.", kMethod);
+  define<"swapaxes_", "x, axis0, axis1", replaced<"swapaxes_", transposed>>("swapaxes in place.", kMethod);
   define<"gradient", "x, spacing=1, dim=None, edge_order=1",
          [](const Tensor& x, const py::object& spacing, const Axes& dim, int64_t edge_order) {
            const size_t dims = dim.empty() ? x.shape().size() : dim.size();
@@ -326,7 +357,7 @@ void note_by_hand() {
       kFunction);
   define<"detach_", "x", [](const py::object& self) -> py::object {
     Tensor& x = tensor_in(self.ptr());
-    if (!x.is_leaf()) return replaced("detach_", self, [](const Tensor& held) { return held.detach(); });
+    if (!x.is_leaf()) return with_other_tensor<"detach_", [](const Tensor& held) { return held.detach(); }>(self);
     x.requires_grad_(false);
     return self;
   }>("Cuts it from its history.", kMethod);
@@ -406,8 +437,8 @@ void note_by_hand() {
            return where ? x.to(*where) : dtype ? x.to(*dtype) : x;
          }>("In another dtype or on another device.", kMethod);
   define<"type", "x, dtype=None", [](const Tensor& x, const py::object& dtype) -> py::object {
-    if (dtype.is_none()) return py::str(fmt::format("tenon.{}", older_name(x.dtype())));
-    return py::reinterpret_steal<py::object>(to_python(x.to(dtype_of_older_name(dtype))));
+    if (dtype.is_none()) return py::str(fmt::format("tenon.{}", names_of(x.dtype()).older));
+    return owned(to_python(x.to(dtype_of_older_name(dtype))));
   }>("In another dtype; without one, the name of the dtype that it has, as PyTorch calls it.", kMethod);
   define<"type_as", "x, other", [](const Tensor& x, const Tensor& other) { return x.to(other.dtype()); }>(
       "In the dtype of another.", kMethod);
@@ -435,6 +466,91 @@ void note_by_hand() {
       "The dtype that holds the values of both.", kFunction);
   define<"is_floating_point", "x", [](const Tensor& x) { return is_float(x.dtype()); }>(
       "Whether elements are real numbers.");
+
+  // Positions and parts, and functions of one tensor or several.
+  define<"broadcast_shapes", "*shapes", [](const py::object& shapes) -> py::object {
+    std::vector<Dims> all;
+    if (!PyTuple_Check(shapes.ptr()) || (py::len(shapes) > 0 && is_integer(shapes[py::int_(0)].ptr())))
+      all.push_back(dims_of(shapes.ptr(), "a shape"));
+    else
+      for (const py::handle one : shapes) all.push_back(dims_of(one.ptr(), "a shape"));
+    return shape_object(broadcast_shapes(all));
+  }>("The shape that tensors of these shapes have together.", kFunction);
+  define<"broadcast_tensors", "*tensors", [](const SeveralTensors& tensors) { return broadcast_tensors(tensors.all); }>(
+      "The tensors in the shape that they have together; nothing is copied.", kFunction);
+  define<"tril_indices", "row, col, offset=0, dtype=None, device=None",
+         [](int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype, const Device& device) {
+           return triangle(tril_indices, row, col, offset, dtype, device);
+         }>("Where the elements on and below a diagonal are: their rows, and their columns.", kFunction);
+  define<"triu_indices", "row, col, offset=0, dtype=None, device=None",
+         [](int64_t row, int64_t col, int64_t offset, std::optional<DType> dtype, const Device& device) {
+           return triangle(triu_indices, row, col, offset, dtype, device);
+         }>("Where the elements on and above a diagonal are: their rows, and their columns.", kFunction);
+  define<"block_diag", "*tensors", [](const SeveralTensors& tensors) {
+    return with_values([&] { return block_diag(tensors.all); });
+  }>("A matrix with the matrices along its diagonal; vectors and numbers are rows.", kFunction);
+  define<"cartesian_prod", "*tensors", [](const SeveralTensors& tensors) { return cartesian_prod(tensors.all); }>(
+      "All combinations of the elements of several vectors, a row each.", kFunction);
+  define<"combinations", "x, r=2, with_replacement=False", [](const Tensor& x, int64_t r, bool with_replacement) {
+    return with_values([&] { return combinations(x, r, with_replacement); });
+  }>("All choices of r elements of a vector, a row each.");
+  define<"rot90", "x, k=1, dims=None", [](const Tensor& x, int64_t k, const std::optional<Dims>& dims) {
+    return with_values([&] { return rot90(x, k, dims.value_or(Dims{0, 1})); });
+  }>("Turned by k times 90 degrees, from the first dim, which is 0 unless given, towards the second, which is 1.");
+  define<"atleast_1d", "*tensors", each<&tenon::atleast_1d>>("The tensors, with a dim where they have none.",
+                                                             kFunction);
+  define<"atleast_2d", "*tensors", each<&tenon::atleast_2d>>(
+      "The tensors, with two dims where they have fewer: a vector is a row.", kFunction);
+  define<"atleast_3d", "*tensors", each<&tenon::atleast_3d>>(
+      "The tensors, with three dims where they have fewer: (n,) is (1, n, 1), and (m, n) is (m, n, 1).", kFunction);
+  define<"argwhere", "x", [](const Tensor& x) { return computed([&] { return nonzero(x); }); }>(
+      "The positions of the elements that are not 0, a row each.");
+  define<"tensor_split", "x, indices_or_sections, dim=0", parts>(
+      "Parts, as views: so many of nearly one size, or those that end at given positions.");
+  define<"hsplit", "x, indices_or_sections", [](const Tensor& x, const py::object& where) {
+    return even_parts("hsplit", x, where, x.dim() > 1 ? 1 : 0, 1);
+  }>("Parts side by side: along dim 1, or along dim 0 of a vector.");
+  define<"vsplit", "x, indices_or_sections", [](const Tensor& x, const py::object& where) {
+    return even_parts("vsplit", x, where, 0, 2);
+  }>("Parts along dim 0.");
+  define<"dsplit", "x, indices_or_sections", [](const Tensor& x, const py::object& where) {
+    return even_parts("dsplit", x, where, 2, 3);
+  }>("Parts along dim 2.");
+  define<"unique_consecutive", "x, return_inverse=False, return_counts=False, dim=None",
+         [](const Tensor& x, bool with_inverse, bool with_counts, std::optional<int64_t> dim) {
+           const Unique found = computed([&] { return unique_consecutive(x, dim); });
+           std::vector<Tensor> results{found.values};
+           if (with_inverse) results.push_back(found.inverse);
+           if (with_counts) results.push_back(found.counts);
+           return results.size() == 1 ? object_of(results[0]) : object_of(results);
+         }>(
+      "The elements, or the slices along a dim, less those that equal the one before; where each went, and how many it "
+      "stands for.");
+  define<"index_put", "x, indices, values, accumulate=False",
+         [](const Tensor& x, const std::vector<Tensor>& indices, const Operand& values, bool accumulate) {
+           return index_put(x, indices, values, accumulate);
+         }>("A copy with values at positions, one tensor of them for each dim; accumulate: added to what is there.");
+  define<"fill_diagonal_", "x, fill_value, wrap=False",
+         [](Tensor x, const Operand& value, bool wrap) {
+           with_values([&] { return fill_diagonal_(x, value, wrap); });
+           return Same();
+         }>(
+      "Sets the elements whose positions are the same in all dims; wrap: in a tall matrix the diagonal begins again.",
+      kMethod);
+  define<"var_mean", "x, dim=None, correction=1, keepdim=False, unbiased=None", spread<[](const auto&... a) {
+           const auto [spread, mean] = var_mean(a...);
+           return std::vector<Tensor>{spread, mean};
+         }>>("Variances and means.");
+  define<"std_mean", "x, dim=None, correction=1, keepdim=False, unbiased=None", spread<[](const auto&... a) {
+           const auto [spread, mean] = std_mean(a...);
+           return std::vector<Tensor>{spread, mean};
+         }>>("Standard deviations and means.");
+  define<"aminmax", "x, dim=None, keepdim=False", smallest_and_largest>(
+      "The smallest and the largest elements, of all or along a dim.");
+  define<"zero_", "x", [](Tensor x) {
+    x.zero_();
+    return Same();
+  }>("Fills a tensor with 0.");
 }
 
 }  // namespace tenon::python

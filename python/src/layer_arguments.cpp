@@ -4,9 +4,49 @@
 
 #include <cmath>
 
-#include "nn.h"
-
 namespace tenon::python {
+namespace {
+
+Dims sizes_of(const py::object& object, size_t axes) {
+  static constexpr const char* kCounts[] = {"a size", "a size or two", "a size or three"};
+  Dims sizes = dims_of(object.ptr(), kCounts[axes - 1]);
+  if (sizes.size() == 1) sizes.resize(axes, sizes[0]);
+  if (sizes.size() == axes) return sizes;
+  throw_value_error(fmt::format("{} needed, got {}",
+                                axes == 1 ? "one size is" : fmt::format("{} are", kCounts[axes - 1]), sizes.size()));
+}
+
+}  // namespace
+
+Size1 size1(const py::object& object) { return {sizes_of(object, 1)[0]}; }
+nn::Size2 size2(const py::object& object) {
+  const Dims sizes = sizes_of(object, 2);
+  return nn::Size2(sizes[0], sizes[1]);
+}
+nn::Size3 size3(const py::object& object) {
+  const Dims sizes = sizes_of(object, 3);
+  return nn::Size3(sizes[0], sizes[1], sizes[2]);
+}
+nn::Padding padding_of(const py::object& object) {
+  if (PyUnicode_Check(object.ptr())) return nn::Padding(std::string_view(py::cast<std::string>(object)));
+  return nn::Padding(size2(object));
+}
+nn::Padding3 padding3_of(const py::object& object) {
+  if (PyUnicode_Check(object.ptr())) return nn::Padding3(std::string_view(py::cast<std::string>(object)));
+  return nn::Padding3(size3(object));
+}
+nn::Size2 size2_kept(const Tensor& x, const py::object& object) {
+  if (!PyTuple_Check(object.ptr()) && !PyList_Check(object.ptr())) return size2(object);
+  py::list sizes(object);
+  for (size_t i = 0; i < sizes.size() && sizes.size() == 2 && x.dim() >= 2; ++i) {
+    if (py::object(sizes[i]).is_none()) sizes[i] = x.size(static_cast<int64_t>(i) - 2);
+  }
+  return size2(sizes);
+}
+py::object largest(const nn::MaxPooled& found, bool with_indices) {
+  if (with_indices) return py::make_tuple(found.y, found.indices);
+  return py::cast(found.y);
+}
 
 Tensor in_place_if(bool in_place, const Tensor& input, Tensor result) {
   if (!in_place) return result;
@@ -38,38 +78,37 @@ Tensor bags(const Tensor& index, const Tensor& weight, const nn::EmbeddingBagOpt
 
 int64_t dim_of_classes(const char* function, const Tensor& input, std::optional<int64_t> dim) {
   if (dim) return *dim;
-  const std::string text = fmt::format("Implicit dimension choice for {} has been deprecated. Change the call to include "
-                                       "dim=X as an argument.", function);
+  const std::string text = fmt::format(
+      "Implicit dimension choice for {} has been deprecated. Change the call to include "
+      "dim=X as an argument.",
+      function);
   if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) < 0) throw py::error_already_set();
   return input.dim() == 0 || input.dim() == 1 || input.dim() == 3 ? 0 : 1;
 }
 
+nn::Reduction reduction_of(const std::string& name) {
+  using nn::Reduction;
+  return one_named("reduction", name, "none", Reduction::none, "mean", Reduction::mean, "sum", Reduction::sum,
+                   "batchmean", Reduction::batchmean);
+}
+
 nn::BagMode bag_mode_of(const std::string& mode) {
-  if (mode == "sum") return nn::BagMode::sum;
-  if (mode == "mean") return nn::BagMode::mean;
-  if (mode == "max") return nn::BagMode::max;
-  throw_value_error(fmt::format("there is no mode '{}'; there are 'sum', 'mean' and 'max'", mode));
+  using nn::BagMode;
+  return one_named("mode", mode, "sum", BagMode::sum, "mean", BagMode::mean, "max", BagMode::max);
 }
 
 nn::init::FanMode fan_mode(const std::string& mode) {
-  if (mode == "fan_in") return nn::init::FanMode::in;
-  if (mode == "fan_out") return nn::init::FanMode::out;
-  throw_value_error(fmt::format("there is no mode '{}'; there are 'fan_in' and 'fan_out'", mode));
+  using nn::init::FanMode;
+  return one_named("mode", mode, "fan_in", FanMode::in, "fan_out", FanMode::out);
 }
 
 namespace {
 
 nn::Resample resample_mode(const std::string& mode) {
-  constexpr std::pair<const char*, nn::Resample> kModes[] = {
-      {"nearest", nn::Resample::nearest},     {"nearest-exact", nn::Resample::nearest_exact},
-      {"linear", nn::Resample::linear},       {"bilinear", nn::Resample::bilinear},
-      {"trilinear", nn::Resample::trilinear}, {"bicubic", nn::Resample::bicubic},
-      {"area", nn::Resample::area}};
-  for (const auto& [word, value] : kModes) {
-    if (mode == word) return value;
-  }
-  throw_value_error(fmt::format("there is no mode '{}'; there are 'nearest', 'nearest-exact', 'linear', 'bilinear', "
-                                "'trilinear', 'bicubic' and 'area'", mode));
+  using nn::Resample;
+  return one_named("mode", mode, "nearest", Resample::nearest, "nearest-exact", Resample::nearest_exact, "linear",
+                   Resample::linear, "bilinear", Resample::bilinear, "trilinear", Resample::trilinear, "bicubic",
+                   Resample::bicubic, "area", Resample::area);
 }
 
 std::vector<double> scales_of(const py::object& scale) {
@@ -82,7 +121,8 @@ std::vector<double> scales_of(const py::object& scale) {
 }  // namespace
 
 nn::UpsampleOptions upsample_of(const py::object& size, const py::object& scale, const std::string& mode,
-                                std::optional<bool> align_corners, std::optional<bool> recompute_scale, bool antialias) {
+                                std::optional<bool> align_corners, std::optional<bool> recompute_scale,
+                                bool antialias) {
   nn::UpsampleOptions options{.mode = resample_mode(mode)};
   if (!size.is_none()) {
     const Dims sizes = dims_of(size.ptr(), "a size for each axis");
@@ -126,11 +166,9 @@ nn::RecurrentState recurrent_state(const py::object& state, bool is_lstm) {
 }
 
 nn::RecurrentCell recurrent_cell(const std::string& name) {
-  if (name == "lstm") return nn::RecurrentCell::lstm;
-  if (name == "gru") return nn::RecurrentCell::gru;
-  if (name == "relu") return nn::RecurrentCell::relu;
-  if (name == "tanh") return nn::RecurrentCell::tanh;
-  throw_value_error(fmt::format("there is no cell '{}'; there are 'lstm', 'gru', 'tanh' and 'relu'", name));
+  using nn::RecurrentCell;
+  return one_named("cell", name, "lstm", RecurrentCell::lstm, "gru", RecurrentCell::gru, "tanh", RecurrentCell::tanh,
+                   "relu", RecurrentCell::relu);
 }
 
 }  // namespace
@@ -156,9 +194,9 @@ py::object run_recurrent(const std::string& cell_name, const Tensor& x, const py
   std::vector<const nn::RecurrentWeights*> sets;
   for (const nn::RecurrentWeights& one : weights) sets.push_back(&one);
   const nn::RecurrentOutput output = nn::recurrent(cell, x, sets, options, recurrent_state(state, is_lstm), lengths);
-  const auto object = [](const Tensor& made) { return py::reinterpret_steal<py::object>(wrap_new(made)); };
-  if (is_lstm) return py::make_tuple(object(output.y), py::make_tuple(object(output.state.h), object(output.state.c)));
-  return py::make_tuple(object(output.y), object(output.state.h));
+  if (is_lstm)
+    return py::make_tuple(object_of(output.y), py::make_tuple(object_of(output.state.h), object_of(output.state.c)));
+  return py::make_tuple(object_of(output.y), object_of(output.state.h));
 }
 
 py::object run_step(const std::string& op, const std::string& cell_name, const Tensor& x, const py::object& state,
@@ -175,14 +213,13 @@ py::object run_step(const std::string& op, const std::string& cell_name, const T
     }
   }
   const nn::RecurrentState next = nn::recurrent_step(op, cell, input, weights, given);
-  const auto object = [](const Tensor& made) { return py::reinterpret_steal<py::object>(wrap_new(made)); };
-  return is_lstm ? py::make_tuple(object(next.h), object(next.c)) : object(next.h);
+  return is_lstm ? py::make_tuple(object_of(next.h), object_of(next.c)) : object_of(next.h);
 }
 
 Tensor residual(const Tensor& x, const py::object& branch, const py::object& norm, const py::object& dropout,
                 bool norm_first) {
   const auto call = [](const py::object& function, const Tensor& given) {
-    const py::object made = function(py::reinterpret_steal<py::object>(wrap(given)));
+    const py::object made = function(owned(wrap(given)));
     return Convert<Tensor>::from(made.ptr());
   };
   if (norm_first) return x + call(dropout, call(branch, call(norm, x)));

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "call.h"
-#include "sizes.h"
 
 namespace tenon::python {
 
@@ -14,29 +13,29 @@ struct Size1 {
   operator int64_t() const { return size; }  // NOLINT: it is a number
 };
 
+// Sizes along axes: one number, or one for each.
+Size1 size1(const py::object& object);
+nn::Size2 size2(const py::object& object);
+nn::Size3 size3(const py::object& object);
+nn::Padding padding_of(const py::object& object);
+nn::Padding3 padding3_of(const py::object& object);
+/// Two sizes, of which None is that of the input.
+nn::Size2 size2_kept(const Tensor& x, const py::object& object);
+/// The largest elements, or a pair of them and where they lie.
+py::object largest(const nn::MaxPooled& found, bool with_indices);
+nn::Reduction reduction_of(const std::string& name);
+
 template <typename T, T (*read)(const py::object&)>
 struct ConvertSizes {
   static constexpr const char* type = "int | Sequence[int]";
   static T from(PyObject* object) { return read(py::reinterpret_borrow<py::object>(object)); }
 };
 template <>
-struct Convert<Size1> {
-  static constexpr const char* type = "int | Sequence[int]";
-  static Size1 from(PyObject* object) { return {size1(py::reinterpret_borrow<py::object>(object))}; }
-};
+struct Convert<Size1> : ConvertSizes<Size1, size1> {};
 template <>
 struct Convert<nn::Size2> : ConvertSizes<nn::Size2, size2> {};
 template <>
 struct Convert<nn::Size3> : ConvertSizes<nn::Size3, size3> {};
-template <typename T>
-requires std::same_as<T, Size1> || std::same_as<T, nn::Size2> || std::same_as<T, nn::Size3>
-struct Convert<std::optional<T>> {
-  static constexpr const char* type = "int | Sequence[int] | None";
-  static std::optional<T> from(PyObject* object) {
-    if (object == Py_None) return {};
-    return Convert<T>::from(object);
-  }
-};
 template <>
 struct Convert<nn::Padding> : ConvertSizes<nn::Padding, padding_of> {
   static constexpr const char* type = "int | Sequence[int] | str";
@@ -60,12 +59,6 @@ inline nn::Reduction reduced(std::optional<bool> size_average, std::optional<boo
 
 /// The result, or the input that holds it from now on.
 Tensor in_place_if(bool in_place, const Tensor& input, Tensor result);
-
-template <typename F>
-void released(F&& work) {
-  const Released others_run;
-  work();
-}
 
 /// Initial values of a layer of so many inputs: even within 1 / sqrt(inputs) of 0.
 void within(Tensor& tensor, int64_t inputs);

@@ -22,11 +22,9 @@ std::optional<double> with_driver(const std::optional<std::string>& driver, std:
 
 namespace {
 
-PyObject* lin_alg_error = nullptr;
-
 /// A tuple of tensors with names, as PyTorch's functions return it.
 PyObject* named(py::handle type, std::initializer_list<Tensor> tensors) {
-  const py::object all = py::reinterpret_steal<py::object>(to_python(std::vector<Tensor>(tensors)));
+  const py::object all = owned(to_python(std::vector<Tensor>(tensors)));
   return type(*all).release().ptr();
 }
 
@@ -60,14 +58,8 @@ PyObject* to_python(linalg::LeastSquares found) {
   return named(type, {found.solution, found.residuals, found.rank, found.singular_values});
 }
 
-PyObject* lin_alg_error_type() { return lin_alg_error; }
-
 void bind_linalg(Scope& m) {
-  lin_alg_error = PyErr_NewExceptionWithDoc(
-      "tenon.linalg.LinAlgError",
-      "A matrix that an algorithm cannot do with: singular for inv(), or not positive-definite for cholesky().",
-      error_type(), nullptr);
-  functions_below(m, "_linalg", kLinalg).add_object("LinAlgError", py::reinterpret_borrow<py::object>(lin_alg_error));
+  functions_below(m, "_linalg", kLinalg).add_object("LinAlgError", py::handle(error_type_of(linalg::LinAlgError(""))));
 }
 
 }  // namespace tenon::python

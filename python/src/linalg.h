@@ -28,13 +28,5 @@ struct Convert<GivenOrder> {
     return {Convert<double>::from(object)};
   }
 };
-template <>
-struct Convert<std::optional<GivenOrder>> {
-  static constexpr const char* type = "float | str | None";
-  static std::optional<GivenOrder> from(PyObject* object) {
-    if (object == Py_None) return {};
-    return Convert<GivenOrder>::from(object);
-  }
-};
 
 }  // namespace tenon::python

@@ -6,7 +6,8 @@
 #include <map>
 #include <string>
 
-#include "nn.h"
+#include "creation.h"
+#include "functions.h"
 
 namespace tenon::python {
 
@@ -14,9 +15,23 @@ namespace tenon::python {
 template <typename Config>
 using Setters = std::map<std::string, std::function<void(Config&, const py::handle&)>>;
 
-template <typename Config, typename T>
-std::function<void(Config&, const py::handle&)> setter(T Config::*field) {
-  return [field](Config& config, const py::handle& value) { config.*field = py::cast<T>(value); };
+template <typename Config, typename Field, typename... Rest>
+void add_fields(Setters<Config>& fields, const char* name, Field field, Rest... rest) {
+  if constexpr (std::is_member_object_pointer_v<Field>)
+    fields[name] = [field](Config& config, const py::handle& value) {
+      config.*field = py::cast<std::remove_cvref_t<decltype(config.*field)>>(value);
+    };
+  else
+    fields[name] = field;
+  if constexpr (sizeof...(rest) > 0) add_fields(fields, rest...);
+}
+
+/// "width", &Config::width, ...; or functions that set one.
+template <typename Config, typename... Rest>
+Setters<Config> fields_of(Rest... rest) {
+  Setters<Config> fields;
+  add_fields(fields, rest...);
+  return fields;
 }
 
 template <typename Config>
@@ -32,6 +47,12 @@ Config config_of(Config config, const py::kwargs& keywords, const Setters<Config
     found->second(config, value);
   }
   return config;
+}
+
+/// A model from a folder.
+template <typename Model>
+auto load(const std::filesystem::path& folder, const Device& device) {
+  return Model::load(folder, options_of({}, device));
 }
 
 /// The classes of bert.cpp, which derive from `base`.

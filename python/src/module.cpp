@@ -14,8 +14,8 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
-// Python's own handler only notes Ctrl-C. While the process ends nobody asks for it any more, but work that is under way
-// is waited for: from then on the signal ends the process, unless the program has a handler of its own.
+// Python's own handler only notes Ctrl-C. While the process ends nobody asks for it any more, but work that is under
+// way is waited for: from then on the signal ends the process, unless the program has a handler of its own.
 void let_interrupts_end_the_process() {
   const py::module_ signals = py::module_::import("signal");
   if (!signals.attr("getsignal")(SIGINT).is(signals.attr("default_int_handler"))) return;
@@ -40,7 +40,6 @@ PYBIND11_MODULE(_tenon, module) {
   note_hooks();
   note_printing();
   note_linalg();
-  note_positions();
   note_members();
   prepare_tensor_type(m);
   static std::vector<PyMethodDef> functions = method_table(kFunction);

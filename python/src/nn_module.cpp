@@ -10,12 +10,10 @@
 
 #include "bind.h"
 #include "functions.h"
-#include "nn.h"
 
 namespace tenon::python {
 namespace {
 
-using namespace py::literals;
 using nn::Module;
 
 PyTypeObject* parameter_type = nullptr;
@@ -122,7 +120,7 @@ std::shared_ptr<Module> module_in(PyObject* object, const char* used) {
 /// Modules are there before their __init__ runs: whoever forgets to call it, or calls __new__, has a module. Models of
 /// C++ are made by their constructors.
 PyObject* new_module(PyTypeObject* type, PyObject* args, PyObject* keywords) {
-  try {
+  return guarded([&]() -> PyObject* {
     static auto* native = reinterpret_cast<PyTypeObject*>(py::type::of<Module>().ptr());
     auto made = py::reinterpret_steal<py::object>(native->tp_base->tp_new(type, args, keywords));
     if (!made) return nullptr;
@@ -134,10 +132,7 @@ PyObject* new_module(PyTypeObject* type, PyObject* args, PyObject* keywords) {
     if (std::string_view(text) != "cpp")
       put_into(made, made_module(std::string(name.substr(name.rfind('.') + 1)), text));
     return made.release().ptr();
-  } catch (...) {
-    set_python_error();
-    return nullptr;
-  }
+  });
 }
 
 /// Models of C++ have theirs beside their attributes.
@@ -192,8 +187,7 @@ void set_module(const py::object& self, const std::string& name, const std::shar
 py::list named(const std::vector<nn::NamedTensor>& tensors, bool are_parameters) {
   py::list list;
   for (const nn::NamedTensor& one : tensors) {
-    const py::object object =
-        are_parameters ? parameter_object(one.tensor) : py::reinterpret_steal<py::object>(wrap(one.tensor));
+    const py::object object = are_parameters ? parameter_object(one.tensor) : owned(wrap(one.tensor));
     list.append(py::make_tuple(one.name, object));
   }
   return list;
@@ -201,7 +195,7 @@ py::list named(const std::vector<nn::NamedTensor>& tensors, bool are_parameters)
 
 /// The object of a module: of one that Python has made, or of a model, there is one. One inside of a model gets one
 /// that keeps the model; where its class is not bound, its owner keeps that object.
-py::object object_of(const py::object& owner, Module& module) {
+py::object module_object(const py::object& owner, Module& module) {
   const std::shared_ptr<Module> shared(py::cast<std::shared_ptr<Module>>(owner), &module);
   py::object known = py::cast(shared);
   if (!py::type::of(known).is(py::type::of<Module>())) return known;
@@ -219,7 +213,7 @@ py::object object_of(const py::object& owner, Module& module) {
 py::list children_of(const py::object& self) {
   py::list list;
   for (const nn::NamedModule& one : py::cast<Module&>(self).children())
-    list.append(py::make_tuple(one.name, object_of(self, *one.module)));
+    list.append(py::make_tuple(one.name, module_object(self, *one.module)));
   return list;
 }
 
@@ -260,8 +254,7 @@ const Module& without_circles(const Module& module) {
 py::dict state_dict_of(const Module& module) {
   without_circles(module);
   py::dict dict;
-  for (const nn::NamedTensor& one : module.named_state())
-    dict[py::str(one.name)] = py::reinterpret_steal<py::object>(wrap_new(one.tensor.detach()));
+  for (const nn::NamedTensor& one : module.named_state()) dict[py::str(one.name)] = object_of(one.tensor.detach());
   return dict;
 }
 
@@ -302,17 +295,12 @@ PyObject* call_forward(PyObject* self, PyObject* args, PyObject* keywords) {
 }
 
 PyObject* get_training(PyObject* self, void*) {
-  try {
-    return PyBool_FromLong(module_in(self, "used")->is_training());
-  } catch (...) {
-    set_python_error();
-    return nullptr;
-  }
+  return guarded([&] { return PyBool_FromLong(module_in(self, "used")->is_training()); });
 }
 
 /// Sets the flag of this module alone, as assigning an attribute does: train() sets those below, too.
 int set_training(PyObject* self, PyObject* value, void*) {
-  try {
+  return guarded([&] {
     const std::shared_ptr<Module> kept = module_in(self, "used");
     if (!value) throw_type_error("the attribute training cannot be deleted");
     Module& module = *kept;
@@ -325,10 +313,7 @@ int set_training(PyObject* self, PyObject* value, void*) {
       if (one->is_training() != was_training) one->train(was_training);
     }
     return 0;
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
+  });
 }
 
 /// A function that changes a module and gives its object.
@@ -336,6 +321,12 @@ template <auto F, typename... Arguments>
 py::object returning_self(py::object self, Arguments... arguments) {
   (py::cast<Module&>(self).*F)(arguments...);
   return self;
+}
+
+/// The correction that attach_lora() has given a layer, or null.
+const nn::Lora* lora_of(const Module& module) {
+  const auto* adapted = dynamic_cast<const nn::Adaptable*>(&module);
+  return adapted ? adapted->lora() : nullptr;
 }
 
 /// Gradients become zeros, where there are any.
@@ -348,9 +339,8 @@ void zero_gradients(const std::vector<nn::NamedTensor>& parameters) {
 
 /// module(...): forward() under the module's name, and under the eyes of an observer where there is one.
 PyObject* call_module(PyObject* self, PyObject* args, PyObject* keywords) {
-  try {
+  return guarded([&]() -> PyObject* {
     const std::shared_ptr<const Module> kept = module_in(self, "called");
-    turn::await();
     const Module& module = *kept;
     const nn::CallScope scope(module);
     nn::CallObserver* observer = nn::CallObserver::current();
@@ -363,18 +353,15 @@ PyObject* call_module(PyObject* self, PyObject* args, PyObject* keywords) {
     collect(result, made);
     observer->leave(module, made);
     return result;
-  } catch (...) {
-    set_python_error();
-    return nullptr;
-  }
+  });
 }
 
 }  // namespace
 
 py::object parameter_object(const Tensor& tensor) {
-  py::object object = py::reinterpret_steal<py::object>(wrap(tensor));
+  py::object object = owned(wrap(tensor));
   if (!parameter_type || Py_TYPE(object.ptr()) != tensor_type || !tensor.requires_grad()) return object;
-  object = py::reinterpret_steal<py::object>(wrap_as(parameter_type, tensor));
+  object = owned(wrap_as(parameter_type, tensor));
   make_known(object.ptr());
   return object;
 }
@@ -446,70 +433,60 @@ void bind_module(Scope& m) {
            [](Module& self) {
              if (auto* mine = dynamic_cast<PythonModule*>(&self)) mine->note_change();
            })
-      .def("_has_lora",
-           [](const Module& self) {
-             const auto* adapted = dynamic_cast<const nn::Adaptable*>(&self);
-             return adapted && adapted->lora();
-           })
+      .def("_has_lora", [](const Module& self) { return lora_of(self) != nullptr; })
       .def("_with_lora",
            [](const Module& self, const Tensor& y, const Tensor& x) {
-             const auto* adapted = dynamic_cast<const nn::Adaptable*>(&self);
-             return adapted && adapted->lora() ? y + (*adapted->lora())(x) : y;
+             const nn::Lora* lora = lora_of(self);
+             return lora ? y + (*lora)(x) : y;
            })
-      .def(
-          "_forward_of_library",
-          [](const Module& self, const Tensor& x) {
-            if (const auto* layer = dynamic_cast<const nn::Layer*>(&self)) return layer->forward(x);
-            PyErr_SetString(PyExc_NotImplementedError, (self.type_name() + " cannot be called from Python").c_str());
-            throw py::error_already_set();
-          },
-          "input"_a)
+      .def("_forward_of_library(input)",
+           [](const Module& self, const Tensor& x) {
+             if (const auto* layer = dynamic_cast<const nn::Layer*>(&self)) return layer->forward(x);
+             PyErr_SetString(PyExc_NotImplementedError, (self.type_name() + " cannot be called from Python").c_str());
+             throw py::error_already_set();
+           })
       .def("_named_children", &children_of)
-      .def("train", returning_self<&Module::train, bool>, "mode"_a = true,
-           "Switches dropout and the like on, here and below.")
-      .def("eval", returning_self<&Module::eval>, "Switches dropout and the like off.")
-      .def(
-          "zero_grad",
-          [](Module& self, bool set_to_none) {
-            if (set_to_none)
-              self.zero_grad();
-            else
-              zero_gradients(self.named_parameters());
-          },
-          "set_to_none"_a = true, "Lets go of all gradients, or with set_to_none=False makes them zeros.")
-      .def("requires_grad_", returning_self<&Module::requires_grad_, bool>, "requires_grad"_a = true,
-           "Freezes all parameters, or thaws them.")
-      .def("freeze", returning_self<&Module::freeze, std::string>, "pattern"_a = "*",
-           "Freezes the parameters whose dotted names match: * stands for any letters.")
-      .def("unfreeze", returning_self<&Module::unfreeze, std::string>, "pattern"_a = "*",
-           "Thaws the parameters whose dotted names match.")
+      .def("train(mode=True)", "Switches dropout and the like on, here and below.",
+           returning_self<&Module::train, bool>)
+      .def("eval", "Switches dropout and the like off.", returning_self<&Module::eval>)
+      .def("zero_grad(set_to_none=True)", "Lets go of all gradients, or with set_to_none=False makes them zeros.",
+           [](Module& self, bool set_to_none) {
+             if (set_to_none)
+               self.zero_grad();
+             else
+               zero_gradients(self.named_parameters());
+           })
+      .def("requires_grad_(requires_grad=True)", "Freezes all parameters, or thaws them.",
+           returning_self<&Module::requires_grad_, bool>)
+      .def("freeze(pattern='*')", "Freezes the parameters whose dotted names match: * stands for any letters.",
+           returning_self<&Module::freeze, std::string>)
+      .def("unfreeze(pattern='*')", "Thaws the parameters whose dotted names match.",
+           returning_self<&Module::unfreeze, std::string>)
       .def("_to",
            [](Module& self, const py::object& device, std::optional<DType> dtype) {
+             const Device where = Convert<Device>::from(device.ptr());
              if (!device.is_none() && dtype)
-               self.to(Convert<Device>::from(device.ptr()), *dtype);
+               self.to(where, *dtype);
              else if (!device.is_none())
-               self.to(Convert<Device>::from(device.ptr()));
+               self.to(where);
              else if (dtype)
                self.to(*dtype);
            })
-      .def("state_dict", &state_dict_of,
-           "All parameters and persistent buffers by their dotted names; they share the module's memory.")
-      .def(
-          "_load_state_dict",
-          [](Module& self, const py::dict& state, bool strict, bool assign) {
-            without_circles(self);
-            const nn::LoadReport report = self.load_state_dict(state_of(state), strict, assign);
-            return py::make_tuple(report.missing, report.unexpected);
-          },
-          "state_dict"_a, "strict"_a = true, "assign"_a = false)
+      .def("state_dict", "All parameters and persistent buffers by their dotted names; they share the module's memory.",
+           &state_dict_of)
+      .def("_load_state_dict(state_dict, strict=True, assign=False)",
+           [](Module& self, const py::dict& state, bool strict, bool assign) {
+             without_circles(self);
+             const nn::LoadReport report = self.load_state_dict(state_of(state), strict, assign);
+             return py::make_tuple(report.missing, report.unexpected);
+           })
       .def("_summary_of_call",
            [](const Module& self, const py::function& call) { return nn::summary_of_call(self, [&] { call(); }); })
-      .def(
-          "summary", [](const Module& self) { return self.summary(); },
-          "A table of all modules with their parameters, and the totals.")
-      .def("count_parameters", &Module::count_parameters, "trainable"_a = false, "Elements of all parameters.")
-      .def("set_name", &Module::set_name, "name"_a, "Names a module without a parent, for error messages.")
-      .def_property_readonly("_type_name", &Module::type_name);
+      .def("summary", "A table of all modules with their parameters, and the totals.",
+           [](const Module& self) { return self.summary(); })
+      .def("count_parameters(trainable=False)", "Elements of all parameters.", &Module::count_parameters)
+      .def("set_name(name)", "Names a module without a parent, for error messages.", &Module::set_name)
+      .property("_type_name", &Module::type_name);
   m.def("_set_parameter_type",
         [](py::object type) { parameter_type = reinterpret_cast<PyTypeObject*>(type.release().ptr()); });
   m.def("_set_inside_type", [](py::object type) { inside_type = type.release().ptr(); });
@@ -518,20 +495,16 @@ void bind_module(Scope& m) {
     Convert<Tensor>::from(tensor.ptr());
     make_known(tensor.ptr());
   });
-  m.def(
-      "save_module",
-      [](const std::filesystem::path& path, const Module& module) {
-        models::save_module(path, without_circles(module));
-      },
-      "path"_a, "module"_a, "Writes all parameters and buffers as safetensors.");
-  m.def(
-      "load_module",
-      [](const std::filesystem::path& path, Module& module, bool strict) {
-        without_circles(module);
-        const nn::LoadReport report = models::load_module(path, module, strict);
-        return py::make_tuple(report.missing, report.unexpected);
-      },
-      "path"_a, "module"_a, "strict"_a = true, "Copies a file's tensors in by name.");
+  m.def("save_module(path, module)", "Writes all parameters and buffers as safetensors.",
+        [](const std::filesystem::path& path, const Module& module) {
+          models::save_module(path, without_circles(module));
+        });
+  m.def("load_module(path, module, strict=True)", "Copies a file's tensors in by name.",
+        [](const std::filesystem::path& path, Module& module, bool strict) {
+          without_circles(module);
+          const nn::LoadReport report = models::load_module(path, module, strict);
+          return py::make_tuple(report.missing, report.unexpected);
+        });
 }
 
 }  // namespace tenon::python

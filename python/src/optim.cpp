@@ -3,20 +3,23 @@
 #include <cmath>
 
 #include "bind.h"
-#include "nn.h"
+#include "functions.h"
 
 namespace tenon::python {
 namespace {
 
-using namespace py::literals;
 using optim::ParamGroup;
+
+/// The tensors of anything that can be iterated over.
+std::vector<Tensor> list_of(const py::object& tensors) {
+  return Convert<std::vector<Tensor>>::from(py::list(tensors).ptr());
+}
 
 /// Tensors, or groups {"params": [...], "lr": ..., "weight_decay": ...}, as PyTorch takes them. Each of several groups
 /// has a rate of its own, which can be set.
 std::vector<ParamGroup> groups_of(const py::object& parameters, double lr) {
   const auto tensors = [](const py::object& list) {
-    if (is_tensor(list.ptr())) return std::vector<Tensor>{tensor_in(list.ptr())};
-    return Convert<std::vector<Tensor>>::from(py::list(list).ptr());
+    return is_tensor(list.ptr()) ? std::vector<Tensor>{tensor_in(list.ptr())} : list_of(list);
   };
   if (is_tensor(parameters.ptr())) throw_type_error("a list of parameters is needed, not one tensor");
   const py::list all(parameters);
@@ -41,17 +44,6 @@ std::vector<ParamGroup> groups_of(const py::object& parameters, double lr) {
     groups.push_back(std::move(group));
   }
   return groups;
-}
-
-py::dict dict_of(const std::map<std::string, Tensor>& state) {
-  py::dict dict;
-  for (const auto& [name, tensor] : state) dict[py::str(name)] = py::reinterpret_steal<py::object>(wrap_new(tensor));
-  return dict;
-}
-std::map<std::string, Tensor> state_of(const py::dict& dict) {
-  std::map<std::string, Tensor> state;
-  for (const auto& [name, tensor] : dict) state[py::cast<std::string>(name)] = Convert<Tensor>::from(tensor.ptr());
-  return state;
 }
 
 /// The scaler of an argument, or none: one that is not enabled is none.
@@ -187,30 +179,26 @@ void bind_optimizers(Scope& m) {
   Class<Optimizer>(m, "Optimizer", "Behind the optimizers of Python.")
       .def("step", &step)
       .def("zero_grad", &Optimizer::zero_grad)
-      .def(
-          "clip_grad_norm",
-          [](Optimizer& self, double most, const py::object& scaler) {
-            return self.clip_grad_norm(most, scaler_in(scaler));
-          },
-          "max_norm"_a, "scaler"_a = py::none(),
-          "The norm of all gradients; the next step() shrinks them to at most max_norm.")
+      .def("clip_grad_norm(max_norm, scaler=None)",
+           "The norm of all gradients; the next step() shrinks them to at most max_norm.",
+           [](Optimizer& self, double most, const py::object& scaler) {
+             return self.clip_grad_norm(most, scaler_in(scaler));
+           })
       .def("keep_gradients", &Optimizer::keep_gradients)
-      .def("accumulate", &Optimizer::accumulate, "Adds the gradients to those kept.")
-      .def("gather", &Optimizer::gather, "Takes parameters that were given other memory back into one stretch.")
-      .def("keep_shadow", &Optimizer::keep_shadow, "dtype"_a = DType::bf16,
-           "Updates also write the parameters in a lower type, for autocast.")
-      .def("keep_average", &Optimizer::keep_average, "decay"_a = 0.999,
-           "Every step also moves an average of the weights.")
-      .def("swap_average", &Optimizer::swap_average, "Puts the averages in the place of the weights, and back.")
+      .def("accumulate", "Adds the gradients to those kept.", &Optimizer::accumulate)
+      .def("gather", "Takes parameters that were given other memory back into one stretch.", &Optimizer::gather)
+      .def("keep_shadow(dtype=tenon.bfloat16)", "Updates also write the parameters in a lower type, for autocast.",
+           &Optimizer::keep_shadow)
+      .def("keep_average(decay=0.999)", "Every step also moves an average of the weights.", &Optimizer::keep_average)
+      .def("swap_average", "Puts the averages in the place of the weights, and back.", &Optimizer::swap_average)
       .def("_moments", [](const Optimizer& self) { return dict_of(self.state_dict()); })
-      .def("_load_moments", [](Optimizer& self, const py::dict& state) { self.load_state_dict(state_of(state)); })
-      .def("steps", &Optimizer::steps, "Updates so far.")
-      .def_property(
-          "lr", [](const Optimizer& self) { return self.lr(); }, &set_common_lr,
-          "The learning rate; set, it is that of all groups that had it.")
-      .def(
-          "group_lr", [](const Optimizer& self, size_t group) { return self.lr(group); }, "group"_a)
-      .def("set_group_lr", &set_rate, "group"_a, "lr"_a)
+      .def("_load_moments", [](Optimizer& self, const py::dict& state) { self.load_state_dict(tensors_in(state)); })
+      .def("steps", "Updates so far.", &Optimizer::steps)
+      .property(
+          "lr", "The learning rate; set, it is that of all groups that had it.",
+          [](const Optimizer& self) { return self.lr(); }, &set_common_lr)
+      .def("group_lr(group)", [](const Optimizer& self, size_t group) { return self.lr(group); })
+      .def("set_group_lr(group, lr)", &set_rate)
       .def("_momentum", &Optimizer::momentum)
       .def("_set_momentum", &Optimizer::set_momentum)
       .def("_momentum_varies", &Optimizer::momentum_varies)
@@ -223,23 +211,17 @@ void bind_optimizers(Scope& m) {
              for (const Tensor& one : self.parameters(group)) list.append(parameter_object(one));
              return list;
            })
-      .def_property_readonly("groups", &Optimizer::groups);
-  m.def("_make", &make_rule, "rule"_a, "params"_a, "settings"_a);
+      .property("groups", &Optimizer::groups);
+  m.def("_make(rule, params, settings)", &make_rule);
   // tenon.optim.GradScaler derives from it.
   Class<optim::GradScaler>(m, "_GradScaler", "Dynamic loss scaling for float16.")
-      .init(
-          [](double initial, double growth, double backoff, int64_t interval, const py::object& device) {
-            return std::make_unique<optim::GradScaler>(optim::GradScalerOptions{initial, growth, backoff, interval},
-                                                       Convert<Device>::from(device.ptr()));
-          },
-          "init_scale"_a = 65536.0, "growth_factor"_a = 2.0, "backoff_factor"_a = 0.5, "growth_interval"_a = 2000,
-          "device"_a = py::none())
+      .init("init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000, device=None",
+            [](double initial, double growth, double backoff, int64_t interval, const Device& device) {
+              return std::make_unique<optim::GradScaler>(optim::GradScalerOptions{initial, growth, backoff, interval},
+                                                         device);
+            })
       .def("_scale", &optim::GradScaler::scale)
-      .def("_unscale",
-           [](const optim::GradScaler& self, const std::vector<Tensor>& parameters) {
-             const Released others_run;
-             return self.unscale(parameters);
-           })
+      .def("_unscale", released(&optim::GradScaler::unscale))
       .def("_update",
            [](optim::GradScaler& self, const std::vector<Tensor>& good) {  // of several optimizers
              const Released others_run;
@@ -247,92 +229,69 @@ void bind_optimizers(Scope& m) {
              for (size_t i = 1; i < good.size(); ++i) finite = logical_and(finite, good[i]);
              self.update(finite);
            })
-      .def("factor", &optim::GradScaler::factor, "The factor now; reads it from the device.")
+      .def("factor", "The factor now; reads it from the device.", &optim::GradScaler::factor)
       .def("_numbers", [](const optim::GradScaler& self) { return dict_of(self.state_dict()); })
       .def("_load_numbers",
-           [](optim::GradScaler& self, const py::dict& state) { self.load_state_dict(state_of(state)); });
-  m.def(
-      "clip_grad_norm_",
-      [](const py::object& parameters, double most) {
-        return optim::clip_grad_norm_(Convert<std::vector<Tensor>>::from(py::list(parameters).ptr()), most);
-      },
-      "parameters"_a, "max_norm"_a, "Scales all gradients so that their norm together is at most max_norm.");
+           [](optim::GradScaler& self, const py::dict& state) { self.load_state_dict(tensors_in(state)); });
+  m.def("clip_grad_norm_(parameters, max_norm)",
+        "Scales all gradients so that their norm together is at most max_norm.",
+        [](const py::object& parameters, double most) { return optim::clip_grad_norm_(list_of(parameters), most); });
   m.def("_log", [](double value) { return std::log(value); });  // of NAdam's state
   m.def("_total_norm", &optim::total_norm);
   m.def("_clip_grads_with_norm", &optim::clip_grads_with_norm_);
-  m.def(
-      "decay_matrices_only",
-      [](const py::object& parameters) {
-        py::list groups;
-        for (const ParamGroup& group :
-             optim::decay_matrices_only(Convert<std::vector<Tensor>>::from(py::list(parameters).ptr()))) {
-          py::dict made;
-          made["params"] = py::cast(group.parameters);
-          if (group.weight_decay) made["weight_decay"] = *group.weight_decay;
-          groups.append(made);
-        }
-        return groups;
-      },
-      "parameters"_a, "Two groups: matrices and larger with weight decay, vectors without.");
+  m.def("decay_matrices_only(parameters)", "Two groups: matrices and larger with weight decay, vectors without.",
+        [](const py::object& parameters) {
+          py::list groups;
+          for (const ParamGroup& group : optim::decay_matrices_only(list_of(parameters))) {
+            py::dict made;
+            made["params"] = py::cast(group.parameters);
+            if (group.weight_decay) made["weight_decay"] = *group.weight_decay;
+            groups.append(made);
+          }
+          return groups;
+        });
 }
 
 /// A schedule of Python's or C++'s, set on an optimizer that it keeps.
 void bind_schedules(Scope& m) {
-  m.def("constant", &optim::constant, "warmup"_a = 0);
-  m.def(
-      "linear",
-      [](int64_t total, int64_t warmup, double last) {
-        return optim::linear(total, {warmup, last});
-      },
-      "total"_a, "warmup"_a = 0, "last"_a = 0.0, "Falls evenly from 1 to last.");
-  m.def(
-      "cosine",
-      [](int64_t total, int64_t warmup, double last, int64_t cycles, double longer) {
-        return optim::cosine(total, {warmup, last}, cycles, longer);
-      },
-      "total"_a, "warmup"_a = 0, "last"_a = 0.0, "cycles"_a = 1, "longer"_a = 1.0, "Half a cosine from 1 to last.");
-  m.def("one_cycle", &optim::one_cycle, "total"_a, "rise"_a = 0.3, "start"_a = 25.0, "end"_a = 1e4);
-  m.def("stepwise", &optim::stepwise, "every"_a, "factor"_a = 0.1, "warmup"_a = 0);
-  m.def("exponential", &optim::exponential, "factor"_a, "warmup"_a = 0);
+  m.def("constant(warmup=0)", &optim::constant);
+  m.def("linear(total, warmup=0, last=0.0)", "Falls evenly from 1 to last.",
+        [](int64_t total, int64_t warmup, double last) {
+          return optim::linear(total, {warmup, last});
+        });
+  m.def("cosine(total, warmup=0, last=0.0, cycles=1, longer=1.0)", "Half a cosine from 1 to last.",
+        [](int64_t total, int64_t warmup, double last, int64_t cycles, double longer) {
+          return optim::cosine(total, {warmup, last}, cycles, longer);
+        });
+  m.def("one_cycle(total, rise=0.3, start=25.0, end=1e4)", &optim::one_cycle);
+  m.def("stepwise(every, factor=0.1, warmup=0)", &optim::stepwise);
+  m.def("exponential(factor, warmup=0)", &optim::exponential);
   using Scheduler = On<optim::Scheduler>;
   using Plateau = On<optim::Plateau>;
   Class<Scheduler>(m, "Scheduler", "Sets the rates of an optimizer: base rate times a factor of the step.")
-      .init_of<std::shared_ptr<optim::Optimizer>, optim::Schedule>("optimizer"_a, "schedule"_a)
-      .def("step", &Scheduler::step, "After an update: sets the rate of the next.")
-      .def("set", &Scheduler::set, "step"_a)
+      .init_of<std::shared_ptr<optim::Optimizer>, optim::Schedule>("optimizer, schedule")
+      .def("step", "After an update: sets the rate of the next.", &Scheduler::step)
+      .def("set(step)", &Scheduler::set)
       .def("steps", &Scheduler::steps)
-      .def("get_last_lr", &Scheduler::last_lr, "The rate of each group.")
-      .def(
-          "state_dict",
-          [](const Scheduler& self) {
-            py::dict state;
-            state["last_epoch"] = self.steps();
-            return state;
-          },
-          "The step it stands at.")
-      .def(
-          "load_state_dict",
-          [](Scheduler& self, const py::dict& state) { self.set(py::cast<int64_t>(state["last_epoch"])); }, "state"_a,
-          "Goes to the step of a state.");
+      .def("get_last_lr", "The rate of each group.", &Scheduler::last_lr)
+      .def("state_dict", "The step it stands at.",
+           [](const Scheduler& self) { return py::dict(py::arg("last_epoch") = self.steps()); })
+      .def("load_state_dict(state)", "Goes to the step of a state.",
+           [](Scheduler& self, const py::dict& state) { self.set(py::cast<int64_t>(state["last_epoch"])); });
   Class<Plateau>(m, "Plateau", "Lowers the rate when an observed loss stops falling.")
-      .def("get_last_lr", &Plateau::last_lr, "The rate of each group.")
-      .init(
-          [](std::shared_ptr<optim::Optimizer> optimizer, double factor, int64_t patience, double threshold,
-             int64_t cooldown, double least, int64_t warmup) {
-            return std::make_unique<Plateau>(
-                std::move(optimizer), optim::PlateauOptions{factor, patience, threshold, cooldown, least, warmup});
-          },
-          "optimizer"_a, "factor"_a = 0.1, "patience"_a = 10, "threshold"_a = 1e-4, "cooldown"_a = 0, "min_lr"_a = 0.0,
-          "warmup"_a = 0)
-      .def(
-          "step",
-          [](Plateau& self, std::optional<double> loss) {
-            if (loss)
-              self.observe(*loss);
-            else
-              self.step();
-          },
-          "loss"_a = py::none());
+      .def("get_last_lr", "The rate of each group.", &Plateau::last_lr)
+      .init("optimizer, factor=0.1, patience=10, threshold=1e-4, cooldown=0, min_lr=0.0, warmup=0",
+            [](std::shared_ptr<optim::Optimizer> optimizer, double factor, int64_t patience, double threshold,
+               int64_t cooldown, double least, int64_t warmup) {
+              return std::make_unique<Plateau>(
+                  std::move(optimizer), optim::PlateauOptions{factor, patience, threshold, cooldown, least, warmup});
+            })
+      .def("step(loss=None)", [](Plateau& self, std::optional<double> loss) {
+        if (loss)
+          self.observe(*loss);
+        else
+          self.step();
+      });
 }
 
 /// What tenon.optim.lr_scheduler computes with.
@@ -353,13 +312,13 @@ void bind_courses(Scope& m) {
         return made;
       });
   // Named as the schedules that take these arguments, for errors.
-  m.def("StepLR", &optim::step_lr, "step_size"_a, "gamma"_a);
-  m.def("MultiStepLR", &optim::multi_step_lr, "milestones"_a, "gamma"_a);
-  m.def("ConstantLR", &optim::constant_lr, "factor"_a, "total_iters"_a);
-  m.def("LinearLR", &optim::linear_lr, "start_factor"_a, "end_factor"_a, "total_iters"_a);
-  m.def("ExponentialLR", &optim::exponential_lr, "gamma"_a);
-  m.def("PolynomialLR", &optim::polynomial_lr, "total_iters"_a, "power"_a);
-  m.def("CosineAnnealingLR", &optim::cosine_annealing_lr, "T_max"_a, "eta_min"_a);
+  m.def("StepLR(step_size, gamma)", &optim::step_lr);
+  m.def("MultiStepLR(milestones, gamma)", &optim::multi_step_lr);
+  m.def("ConstantLR(factor, total_iters)", &optim::constant_lr);
+  m.def("LinearLR(start_factor, end_factor, total_iters)", &optim::linear_lr);
+  m.def("ExponentialLR(gamma)", &optim::exponential_lr);
+  m.def("PolynomialLR(total_iters, power)", &optim::polynomial_lr);
+  m.def("CosineAnnealingLR(T_max, eta_min)", &optim::cosine_annealing_lr);
   const auto pair_of = [](const optim::Restart& now) { return std::pair(now.at, now.length); };
   m.def("_restart_at", [pair_of](double step, double first, double longer) {
     return pair_of(optim::restart_at(step, first, longer));
@@ -400,25 +359,16 @@ void bind_courses(Scope& m) {
     for (size_t i = 0; i < std::min(rates.size(), factors.size()); ++i) rates[i] *= factors[i];
     return rates;
   });
-  const auto plateau = [](double factor, int64_t patience, double threshold, int64_t cooldown, double least, bool rises,
-                          bool absolute, double eps) {
-    return optim::PlateauOptions{.factor = factor,
-                                 .patience = patience,
-                                 .threshold = threshold,
-                                 .cooldown = cooldown,
-                                 .least = least,
-                                 .rises = rises,
-                                 .absolute = absolute,
-                                 .eps = eps};
-  };
-  m.def("_observe", [plateau](double best, int64_t bad, int64_t cooling, double value, int64_t patience,
-                              double threshold, int64_t cooldown, bool rises, bool absolute) {
+  m.def("_observe", [](double best, int64_t bad, int64_t cooling, double value, int64_t patience, double threshold,
+                       int64_t cooldown, bool rises, bool absolute) {
     optim::Observed seen{best, bad, cooling};
-    const bool falls = observe(seen, plateau(0.5, patience, threshold, cooldown, 0, rises, absolute, 0), value);
+    const optim::PlateauOptions options{
+        .patience = patience, .threshold = threshold, .cooldown = cooldown, .rises = rises, .absolute = absolute};
+    const bool falls = observe(seen, options, value);
     return std::tuple(seen.best, seen.bad, seen.cooling, falls);
   });
-  m.def("_lowered", [plateau](double rate, double factor, double least, double eps) {
-    return optim::lowered(rate, plateau(factor, 0, 0, 0, least, false, false, eps));
+  m.def("_lowered", [](double rate, double factor, double least, double eps) {
+    return optim::lowered(rate, {.factor = factor, .least = least, .eps = eps});
   });
 }
 

@@ -24,18 +24,11 @@ struct Sum {
 };
 
 py::dict event_of(const ProfileEvent& event) {
-  py::dict made;
-  made["name"] = event.name;
-  made["detail"] = event.detail;
-  made["device"] = event.device;
-  made["module"] = event.module;
-  made["pass_name"] = event.pass;
-  made["thread"] = event.thread;
-  made["start_us"] = static_cast<double>(event.begin_ns) / kMicrosecond;
-  made["duration_us"] = static_cast<double>(event.end_ns - event.begin_ns) / kMicrosecond;
-  made["bytes"] = event.bytes;
-  made["flops"] = event.flops;
-  return made;
+  return py::dict("name"_a = event.name, "detail"_a = event.detail, "device"_a = event.device,
+                  "module"_a = event.module, "pass_name"_a = event.pass, "thread"_a = event.thread,
+                  "start_us"_a = static_cast<double>(event.begin_ns) / kMicrosecond,
+                  "duration_us"_a = static_cast<double>(event.end_ns - event.begin_ns) / kMicrosecond,
+                  "bytes"_a = event.bytes, "flops"_a = event.flops);
 }
 
 py::list events_of(const Profile& profile) {
@@ -56,15 +49,9 @@ py::list averages_of(const Profile& profile, bool by_shape) {
   py::list all;
   for (const auto& [key, sum] : sums) {
     const double total = static_cast<double>(sum.ns) / kMicrosecond;
-    py::dict made;
-    made["key"] = key.first;
-    made["device"] = key.second;
-    made["count"] = sum.count;
-    made["total_us"] = total;
-    made["average_us"] = total / static_cast<double>(sum.count);
-    made["bytes"] = sum.bytes;
-    made["flops"] = sum.flops;
-    all.append(made);
+    all.append(py::dict("key"_a = key.first, "device"_a = key.second, "count"_a = sum.count, "total_us"_a = total,
+                        "average_us"_a = total / static_cast<double>(sum.count), "bytes"_a = sum.bytes,
+                        "flops"_a = sum.flops));
   }
   return all;
 }
@@ -74,29 +61,19 @@ py::list averages_of(const Profile& profile, bool by_shape) {
 void bind_profiler(Scope& m) {
   Scope p = m.def_submodule("_profiler");
   Class<Profile>(p, "Profile", "Watches all devices and the host until stop().")
-      .init([] {
-        const Released others_run;
-        return std::make_shared<Profile>();
-      })
-      .def("stop",
-           [](Profile& self) {
-             const Released others_run;
-             self.stop();
-           })
+      .init([] { return computed([] { return std::make_shared<Profile>(); }); })
+      .def("stop", released(&Profile::stop))
       .def("events", &events_of)
-      .def("averages", &averages_of, "by_shape"_a = false)
-      .def(
-          "table",
-          [](const Profile& self, const std::string& sort, int64_t rows) {
-            return self.table(sort_of(sort), rows < 0 ? 0 : static_cast<size_t>(rows));
-          },
-          "sort"_a = "total", "rows"_a = 20)
+      .def("averages(by_shape=False)", &averages_of)
+      .def("table(sort='total', rows=20)",
+           [](const Profile& self, const std::string& sort, int64_t rows) {
+             return self.table(sort_of(sort), rows < 0 ? 0 : static_cast<size_t>(rows));
+           })
       .def("chrome_trace", &Profile::chrome_trace)
-      .def_property_readonly("wall_us",
-                             [](const Profile& self) { return static_cast<double>(self.wall_ns()) / kMicrosecond; })
-      .def_property_readonly("dropped", [](const Profile& self) { return static_cast<int64_t>(self.dropped()); });
+      .property("wall_us", [](const Profile& self) { return static_cast<double>(self.wall_ns()) / kMicrosecond; })
+      .property("dropped", [](const Profile& self) { return static_cast<int64_t>(self.dropped()); });
   Class<ProfileRange>(p, "Range", "While alive, the host is in this part of the program.")
-      .init([](const std::string& name) { return std::make_shared<ProfileRange>(name); }, "name"_a);
+      .init("name", [](const std::string& name) { return std::make_shared<ProfileRange>(name); });
 }
 
 }  // namespace tenon::python

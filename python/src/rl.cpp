@@ -20,7 +20,7 @@ void numbers_into(const py::object& from, std::span<float> into, const char* wha
   if (py::hasattr(flat, "reshape")) flat = flat.attr("reshape")(-1).attr("tolist")();
   if (!PyList_Check(flat.ptr()) && !PyTuple_Check(flat.ptr()))
     flat = PySequence_Check(flat.ptr()) != 0 ? py::list(flat) : py::list(py::make_tuple(flat));
-  const py::object fast = py::reinterpret_steal<py::object>(PySequence_Fast(flat.ptr(), what));
+  const py::object fast = owned(PySequence_Fast(flat.ptr(), what));
   const auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(fast.ptr()));
   if (count != into.size())
     throw_value_error(fmt::format("{} has {} numbers; {} are expected", what, count, into.size()));
@@ -43,8 +43,9 @@ float bound_of(const py::object& bound) {
   for (const py::handle one : bound.attr("reshape")(-1).attr("tolist")()) all.push_back(py::cast<float>(one));
   if (all.empty()) throw_value_error("a space without elements has no bounds");
   if (std::ranges::any_of(all, [&](float one) { return one != all[0]; }))
-    throw_value_error(fmt::format("the bounds of the action_space differ ({}, {}, ...); let actions have one range and scale them in step()",
-                                  *std::ranges::min_element(all), *std::ranges::max_element(all)));
+    throw_value_error(fmt::format(
+        "the bounds of the action_space differ ({}, {}, ...); let actions have one range and scale them in step()",
+        *std::ranges::min_element(all), *std::ranges::max_element(all)));
   return all[0];
 }
 
@@ -62,6 +63,17 @@ Actions actions_of(const py::object& space) {
   return {.size = size_of(space), .low = bound_of(space.attr("low")), .high = bound_of(space.attr("high"))};
 }
 
+py::object tensor_of(std::span<const float> numbers, const Dims& shape) {
+  return object_of(from_bytes(std::as_bytes(numbers), shape, Options(DType::f32, Device("cpu"))));
+}
+
+/// An integer, or a tensor of this shape; an array where the program uses numpy.
+py::object as_action(std::span<const float> action, const Actions& actions, const Dims& shape) {
+  if (actions.is_discrete()) return py::int_(static_cast<int64_t>(action[0]));
+  const py::object tensor = tensor_of(action, shape);
+  return py::module_::import("sys").attr("modules").contains("numpy") ? tensor.attr("numpy")() : tensor;
+}
+
 /// An environment of Python's: reset(seed=) gives an observation and a dict, step(action) an observation, the reward,
 /// whether it is terminated or truncated, and a dict.
 class OfPython : public Environment {
@@ -69,8 +81,8 @@ class OfPython : public Environment {
   explicit OfPython(py::object object) : object_(keep(object)) {
     for (const char* name : {"reset", "step", "observation_space", "action_space"}) {
       if (!py::hasattr(object, name))
-        throw_type_error(fmt::format("an environment has {}, as Gymnasium's do; {} has not", name,
-                                     type_name_of(object.ptr())));
+        throw_type_error(
+            fmt::format("an environment has {}, as Gymnasium's do; {} has not", name, type_name_of(object.ptr())));
     }
     const py::object observed = object.attr("observation_space");
     if (!py::hasattr(observed, "shape") || observed.attr("shape").is_none())
@@ -94,15 +106,15 @@ class OfPython : public Environment {
   }
   Outcome step(std::span<const float> action, std::span<float> observation) override {
     const Locked lock;
-    const py::object made = handle().attr("step")(action_object(action));
+    const py::object made = handle().attr("step")(as_action(action, actions_, action_shape_));
     if (!PyTuple_Check(made.ptr()) || PyTuple_GET_SIZE(made.ptr()) != 5)
       throw_type_error("step() of an environment returns an observation, a reward, terminated, truncated and a dict");
     numbers_into(made[py::int_(0)], observation, "an observation");
     const double reward = PyFloat_AsDouble(py::object(made[py::int_(1)]).ptr());
     if (PyErr_Occurred() != nullptr) {
       PyErr_Clear();
-      throw_type_error("step() of an environment gave a reward of " + type_name_of(py::object(made[py::int_(1)]).ptr()) +
-                       "; it is a number");
+      throw_type_error("step() of an environment gave a reward of " +
+                       type_name_of(py::object(made[py::int_(1)]).ptr()) + "; it is a number");
     }
     return {.reward = reward,
             .terminated = py::bool_(py::object(made[py::int_(2)])),
@@ -111,7 +123,6 @@ class OfPython : public Environment {
 
  private:
   py::handle handle() const { return object_.get(); }
-  py::object action_object(std::span<const float> action) const;
 
   std::shared_ptr<PyObject> object_;
   int64_t size_ = 0;
@@ -119,20 +130,9 @@ class OfPython : public Environment {
   Dims action_shape_;
 };
 
-/// An integer, or a tensor of this shape; an array where the program uses numpy.
-py::object as_action(std::span<const float> action, const Actions& actions, const Dims& shape) {
-  if (actions.is_discrete()) return py::int_(static_cast<int64_t>(action[0]));
-  const Tensor made = from_bytes(std::as_bytes(action), shape, Options(DType::f32, Device("cpu")));
-  py::object tensor = py::reinterpret_steal<py::object>(wrap_new(made));
-  return py::module_::import("sys").attr("modules").contains("numpy") ? tensor.attr("numpy")() : tensor;
-}
-
-py::object OfPython::action_object(std::span<const float> action) const {
-  return as_action(action, actions_, action_shape_);
-}
-
 /// Environments that one call has made of a class, a function, or those of a list; and what keeps them alive.
-rl::Environments environments_of(const py::object& given, std::optional<int64_t> count_given, int64_t usual, uint64_t seed) {
+rl::Environments environments_of(const py::object& given, std::optional<int64_t> count_given, int64_t usual,
+                                 uint64_t seed) {
   int64_t count = count_given.value_or(usual);
   std::vector<py::object> objects;
   if (PyList_Check(given.ptr()) || PyTuple_Check(given.ptr())) {
@@ -143,7 +143,8 @@ rl::Environments environments_of(const py::object& given, std::optional<int64_t>
   } else {
     objects.push_back(given);  // one alone
     if (count_given && *count_given != 1)
-      throw_value_error(fmt::format("{} environments are made of a class or a function, not of one object", *count_given));
+      throw_value_error(
+          fmt::format("{} environments are made of a class or a function, not of one object", *count_given));
     count = 1;
   }
   for (size_t i = 0; i < objects.size(); ++i) {
@@ -183,25 +184,17 @@ struct AgentOf : Held {
 
 py::object learn(py::object self, int64_t steps, const py::object& callback) {
   rl::Agent& agent = *held<Held>(self)->agent;
-  std::function<bool(const rl::Progress&)> observe = [](const rl::Progress&) {
-    const Locked lock;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    return true;
-  };
-  if (!callback.is_none()) {
-    if (PyCallable_Check(callback.ptr()) == 0)
-      throw_type_error("callback is a function of the progress, not " + type_name_of(callback.ptr()));
-    observe = [kept = keep(callback)](const rl::Progress& now) {
+  if (!callback.is_none() && PyCallable_Check(callback.ptr()) == 0)
+    throw_type_error("callback is a function of the progress, not " + type_name_of(callback.ptr()));
+  const std::shared_ptr<PyObject> kept = callback.is_none() ? nullptr : keep(callback);
+  computed([&] {
+    agent.train(steps, [&](const rl::Progress& now) {
       const Locked lock;
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-      const py::object made = py::reinterpret_borrow<py::object>(kept.get())(now);
+      const py::object made = kept ? called(kept, py::make_tuple(now)) : py::none();
       return made.is_none() || py::cast<bool>(py::bool_(made));
-    };
-  }
-  {
-    const Released others_run;
-    agent.train(steps, observe);
-  }
+    });
+  });
   return self;
 }
 
@@ -219,31 +212,18 @@ py::object predict(Held& self, const py::object& observation) {
   const size_t count = is_batch ? py::len(observation) : 1;
   std::vector<float> rows(count * columns), chosen(count * width);
   for (size_t i = 0; i < count; ++i)
-    numbers_into(is_batch ? py::object(observation[py::int_(i)]) : observation, std::span(rows).subspan(i * columns, columns),
-                 "an observation");
-  {
-    const Released others_run;
-    self.agent->act(rows, chosen);
-  }
+    numbers_into(is_batch ? py::object(observation[py::int_(i)]) : observation,
+                 std::span(rows).subspan(i * columns, columns), "an observation");
+  computed([&] { self.agent->act(rows, chosen); });
   py::list made;
   for (size_t i = 0; i < count; ++i)
     made.append(as_action(std::span(chosen).subspan(i * width, width), actions, {static_cast<int64_t>(width)}));
   return is_batch ? py::object(made) : py::object(made[0]);
 }
 
-py::dict state_dict(const Held& self) {
-  py::dict made;
-  for (const auto& [name, tensor] : self.agent->state())
-    made[py::str(name)] = py::reinterpret_steal<py::object>(wrap_new(tensor));
-  return made;
-}
-
 void load_state_dict(Held& self, const py::dict& state) {
-  rl::NamedTensors tensors;
-  for (const auto& [name, tensor] : state)
-    tensors.emplace(py::cast<std::string>(name), Convert<Tensor>::from(tensor.ptr()));
-  const Released others_run;
-  self.agent->load(tensors);
+  const rl::NamedTensors tensors = tensors_in(state);
+  computed([&] { self.agent->load(tensors); });
 }
 
 py::object space_of(const Actions& actions) {
@@ -253,9 +233,7 @@ py::object space_of(const Actions& actions) {
 }
 
 py::object as_observation(const std::vector<float>& observed) {
-  const Dims shape{static_cast<int64_t>(observed.size())};
-  return py::reinterpret_steal<py::object>(
-      wrap_new(from_bytes(std::as_bytes(std::span(observed)), shape, Options(DType::f32, Device("cpu")))));
+  return tensor_of(observed, {static_cast<int64_t>(observed.size())});
 }
 
 /// Gymnasium's functions for an environment of the library.
@@ -263,46 +241,41 @@ template <typename E>
 void bind_environment(Scope& m, const char* name, const char* help) {
   Class<E>(m, name, help)
       .init([] { return std::make_shared<E>(); })
-      .def(
-          "reset",
-          [](E& self, std::optional<uint64_t> seed) {
-            std::vector<float> observed(static_cast<size_t>(self.observation_size()));
-            self.reset(seed ? *seed : std::random_device()(), observed);
-            return py::make_tuple(as_observation(observed), py::dict());
-          },
-          "seed"_a = py::none(), "Begins an episode: its first observation and a dict.")
-      .def(
-          "step",
-          [](E& self, const py::object& action) {
-            const auto columns = static_cast<size_t>(self.observation_size());
-            std::vector<float> observed(columns), taken(static_cast<size_t>(self.actions().width()));
-            numbers_into(action, taken, "an action");
-            const Outcome made = self.step(taken, observed);
-            return py::make_tuple(as_observation(observed), made.reward, made.terminated, made.truncated, py::dict());
-          },
-          "action"_a, "An observation, the reward, whether the episode is terminated, or truncated, and a dict.")
-      .def_property_readonly("action_space", [](const E& self) { return space_of(self.actions()); })
-      .def_property_readonly("observation_space", [](const E& self) {
+      .def("reset(seed=None)", "Begins an episode: its first observation and a dict.",
+           [](E& self, std::optional<uint64_t> seed) {
+             std::vector<float> observed(static_cast<size_t>(self.observation_size()));
+             self.reset(seed ? *seed : std::random_device()(), observed);
+             return py::make_tuple(as_observation(observed), py::dict());
+           })
+      .def("step(action)", "An observation, the reward, whether the episode is terminated, or truncated, and a dict.",
+           [](E& self, const py::object& action) {
+             const auto columns = static_cast<size_t>(self.observation_size());
+             std::vector<float> observed(columns), taken(static_cast<size_t>(self.actions().width()));
+             numbers_into(action, taken, "an action");
+             const Outcome made = self.step(taken, observed);
+             return py::make_tuple(as_observation(observed), made.reward, made.terminated, made.truncated, py::dict());
+           })
+      .property("action_space", [](const E& self) { return space_of(self.actions()); })
+      .property("observation_space", [](const E& self) {
         constexpr double kInfinite = std::numeric_limits<double>::infinity();
-        return py::module_::import("tenon.rl").attr("Box")(-kInfinite, kInfinite,
-                                                           py::make_tuple(self.observation_size()));
+        return py::module_::import("tenon.rl")
+            .attr("Box")(-kInfinite, kInfinite, py::make_tuple(self.observation_size()));
       });
 }
 
 /// Settings of an agent are keyword arguments.
 template <typename Agent, typename Options>
-void bind_agent(Scope& m, const char* name, const char* help, int64_t environments,
-                const Setters<Options>& setters) {
+void bind_agent(Scope& m, const char* name, const char* help, int64_t environments, const Setters<Options>& setters) {
   Class<AgentOf<Agent>, Held>(m, name, help)
-      .init([setters, environments](const py::object& environment, std::optional<int64_t> count, uint64_t seed,
-                                            const py::object& device, const py::kwargs& settings) {
-             Options options;
-             options.seed = seed;
-             if (!device.is_none()) options.device = Convert<Device>::from(device.ptr());
-             return std::make_shared<AgentOf<Agent>>(environments_of(environment, count, environments, seed),
-                                                     config_of(std::move(options), settings, setters));
-           },
-           "environment"_a, "environments"_a = py::none(), "seed"_a = 0, "device"_a = py::none());
+      .init("environment, environments=None, seed=0, device=None",
+            [setters, environments](const py::object& environment, std::optional<int64_t> count, uint64_t seed,
+                                    const py::object& device, const py::kwargs& settings) {
+              Options options;
+              options.seed = seed;
+              if (!device.is_none()) options.device = Convert<Device>::from(device.ptr());
+              return std::make_shared<AgentOf<Agent>>(environments_of(environment, count, environments, seed),
+                                                      config_of(std::move(options), settings, setters));
+            });
 }
 
 }  // namespace
@@ -312,37 +285,35 @@ void bind_rl(Scope& m) {
   bind_environment<rl::CartPole>(rl, "CartPole", "A pole on a cart, to be balanced by pushing left (0) or right (1).");
   bind_environment<rl::Pendulum>(rl, "Pendulum", "A pendulum, to be swung up by a torque from -2 to 2.");
   Class<rl::Progress>(rl, "Progress", "How training goes.")
-      .def_readonly("steps", &rl::Progress::steps)
-      .def_readonly("episodes", &rl::Progress::episodes)
-      .def_readonly("mean_return", &rl::Progress::mean_return)
-      .def_readonly("loss", &rl::Progress::loss)
-      .def_readonly("steps_per_second", &rl::Progress::steps_per_second);
+      .property("steps", &rl::Progress::steps)
+      .property("episodes", &rl::Progress::episodes)
+      .property("mean_return", &rl::Progress::mean_return)
+      .property("loss", &rl::Progress::loss)
+      .property("steps_per_second", &rl::Progress::steps_per_second);
   Class<Held>(rl, "Agent", "What learns to act in environments.")
-      .def("learn", &learn, "steps"_a, "callback"_a = py::none(),
-           "Plays and learns for so many steps of the environments; callback(progress) may end it by False.")
-      .def("predict", &predict, "observation"_a, "The best action for an observation, or a list of them for several.")
-      .def("state_dict", &state_dict, "All that decides how it goes on, the environments of the library among it.")
-      .def("load_state_dict", &load_state_dict, "state"_a, "Goes on from a state.")
-      .def_property_readonly("steps", [](const Held& self) { return self.agent->steps(); });
+      .def("learn(steps, callback=None)",
+           "Plays and learns for so many steps of the environments; callback(progress) may end it by False.", &learn)
+      .def("predict(observation)", "The best action for an observation, or a list of them for several.", &predict)
+      .def("state_dict", "All that decides how it goes on, the environments of the library among it.",
+           [](const Held& self) { return dict_of(self.agent->state()); })
+      .def("load_state_dict(state)", "Goes on from a state.", &load_state_dict)
+      .property("steps", [](const Held& self) { return self.agent->steps(); });
   using P = rl::PpoOptions;
   bind_agent<rl::Ppo, P>(
       rl, "PPO", "Proximal policy optimization: PPO(CartPole, lr=1e-3).learn(100_000).", 8,
-      {{"hidden", setter(&P::hidden)}, {"lr", setter(&P::lr)}, {"steps", setter(&P::steps)},
-       {"epochs", setter(&P::epochs)}, {"minibatches", setter(&P::minibatches)}, {"discount", setter(&P::discount)},
-       {"trace", setter(&P::trace)}, {"clip", setter(&P::clip)}, {"entropy", setter(&P::entropy)},
-       {"value", setter(&P::value)}, {"max_norm", setter(&P::max_norm)}});
+      fields_of<P>("hidden", &P::hidden, "lr", &P::lr, "steps", &P::steps, "epochs", &P::epochs, "minibatches",
+                   &P::minibatches, "discount", &P::discount, "trace", &P::trace, "clip", &P::clip, "entropy",
+                   &P::entropy, "value", &P::value, "max_norm", &P::max_norm));
   using Q = rl::DeepQOptions;
-  Setters<Q> of_deep_q{
-      {"hidden", setter(&Q::hidden)}, {"lr", setter(&Q::lr)}, {"discount", setter(&Q::discount)},
-      {"batch", setter(&Q::batch)}, {"replay", setter(&Q::replay)}, {"learn_from", setter(&Q::learn_from)},
-      {"learn_every", setter(&Q::learn_every)}, {"renew_target_every", setter(&Q::renew_target_every)},
-      {"double_q", setter(&Q::double_q)}, {"max_norm", setter(&Q::max_norm)}};
-  of_deep_q["epsilon"] = [](Q& options, const py::handle& value) {  // from, to, and over how many steps
+  const auto set_exploration = [](Q& options, const py::handle& value) {  // from, to, and over how many steps
     const auto [from, to, over] = py::cast<std::tuple<double, double, int64_t>>(value);
     options.exploration = {.from = from, .to = to, .over = over};
   };
   bind_agent<rl::DeepQ, Q>(rl, "DQN", "Deep Q-learning: DQN(CartPole, epsilon=(1, 0.05, 8_000)).learn(70_000).", 1,
-                           of_deep_q);
+                           fields_of<Q>("hidden", &Q::hidden, "lr", &Q::lr, "discount", &Q::discount, "batch",
+                                        &Q::batch, "replay", &Q::replay, "learn_from", &Q::learn_from, "learn_every",
+                                        &Q::learn_every, "renew_target_every", &Q::renew_target_every, "double_q",
+                                        &Q::double_q, "max_norm", &Q::max_norm, "epsilon", set_exploration));
 }
 
 }  // namespace tenon::python

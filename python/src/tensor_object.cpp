@@ -23,17 +23,6 @@ std::unordered_map<const void*, PyObject*>& known_objects() {
 
 PyTensor* of(PyObject* object) { return reinterpret_cast<PyTensor*>(object); }
 
-template <typename F>
-PyObject* guarded(F&& f) {
-  try {
-    turn::await();
-    return f();
-  } catch (...) {
-    set_python_error();
-    return nullptr;
-  }
-}
-
 }  // namespace
 
 PyObject* wrap_as(PyTypeObject* type, Tensor tensor) {
@@ -161,17 +150,13 @@ void require_one(const Tensor& x, const char* what) {
 }
 
 int truth(PyObject* self) {
-  try {
-    turn::await();
+  return guarded([&]() -> int {
     const Tensor& x = tensor_in(self);
     if (x.numel() != 1)
       throw_value_error(fmt::format("the truth of a tensor of shape {} is not defined; use any() or all()",
                                     ir::to_string(x.shape())));
     return Elements(x).number<double>(0) != 0;
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
+  });
 }
 PyObject* as_int(PyObject* self) {
   return guarded([&] {
@@ -268,13 +253,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     if (PySlice_Check(key)) return wrap_new(x[slice_of(key)]);
     const std::vector<IndexEntry> entries = entries_of(key);
     turn::await();
-    if (!computes(key)) return wrap_new(x.index(entries));
-    Tensor picked;
-    {
-      const Released others_run;
-      picked = x.index(entries);
-    }
-    return wrap_new(std::move(picked));
+    return wrap_new(computes(key) ? computed([&] { return x.index(entries); }) : x.index(entries));
   });
 }
 
@@ -291,8 +270,7 @@ Operand without_leading_ones(const Operand& operand) {
 }
 
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
-  try {
-    turn::await();
+  return guarded([&] {
     if (!value) throw_type_error("elements of a tensor cannot be deleted");
     Tensor& x = tensor_in(self);
     auto operand = operand_of(value);
@@ -303,35 +281,24 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     const Released others_run;
     x.index_put_(entries, without_leading_ones(*operand));
     return 0;
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
+  });
 }
 
 Py_ssize_t length(PyObject* self) {
-  try {
-    turn::await();
+  return guarded([&]() -> Py_ssize_t {
     const Dims& shape = tensor_in(self).shape();
     if (shape.empty()) throw_type_error("a tensor of a single number has no len()");
     return shape[0];
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
+  });
 }
 
 int contains(PyObject* self, PyObject* element) {
-  try {
+  return guarded([&]() -> int {
     const auto operand = operand_of(element);
     if (!operand) return 0;
     turn::await();
-    const Tensor found = any(eq(tensor_in(self), *operand));
-    return Elements(found).number<bool>(0);
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
+    return Elements(any(eq(tensor_in(self), *operand))).number<bool>(0);
+  });
 }
 
 // ---- text ----
@@ -362,13 +329,11 @@ PyObject* printer = nullptr;  // of the user's options, which Python keeps: set_
 PyObject* repr(PyObject* self) {
   if (printer) return PyObject_CallOneArg(printer, self);
   return guarded([&] {
-    std::string text;
     const bool is_parameter = Py_TYPE(self) != tensor_type && std::string_view(Py_TYPE(self)->tp_name) == "Parameter";
-    {
-      const Released others_run;
+    const std::string text = computed([&] {
       compute(tensor_in(self));
-      text = text_of(tensor_in(self), is_parameter);
-    }
+      return text_of(tensor_in(self), is_parameter);
+    });
     return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
   });
 }
@@ -380,42 +345,23 @@ PyObject* get(PyObject* self, void*) {
   return guarded([&] { return F(tensor_in(self)); });
 }
 
-PyObject* get_data(PyObject* self, void*) {
-  return guarded([&] { return wrap_new(tensor_in(self).detach()); });
-}
-int set_data(PyObject* self, PyObject* value, void*) {
-  try {
-    turn::await();
-    tensor_in(self).set_data(Convert<Tensor>::from(value));
+template <auto F>
+int set(PyObject* self, PyObject* value, void*) {
+  return guarded([&] {
+    F(tensor_in(self), value ? value : Py_None);
     return 0;
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
+  });
 }
-int set_grad(PyObject* self, PyObject* value, void*) {
-  try {
-    turn::await();
-    if (!value || value == Py_None)
-      tensor_in(self).zero_grad();
-    else
-      tensor_in(self).set_grad(Convert<Tensor>::from(value));
-    return 0;
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
+void set_data(Tensor& x, PyObject* value) { x.set_data(Convert<Tensor>::from(value)); }
+void set_grad(Tensor& x, PyObject* value) {
+  if (value == Py_None)
+    x.zero_grad();
+  else
+    x.set_grad(Convert<Tensor>::from(value));
 }
-int set_requires_grad(PyObject* self, PyObject* value, void*) {
-  try {
-    if (!value || !PyBool_Check(value)) throw_type_error("requires_grad is True or False");
-    turn::await();
-    tensor_in(self).requires_grad_(value == Py_True);
-    return 0;
-  } catch (...) {
-    set_python_error();
-    return -1;
-  }
+void set_requires_grad(Tensor& x, PyObject* value) {
+  if (!PyBool_Check(value)) throw_type_error("requires_grad is True or False");
+  x.requires_grad_(value == Py_True);
 }
 
 Tensor turned(const Tensor& x) {
@@ -424,43 +370,46 @@ Tensor turned(const Tensor& x) {
   return x.permute(dims);
 }
 
-constexpr const char* kNever = "False: there are no such tensors.";
-PyObject* never(PyObject*, void*) { return Py_NewRef(Py_False); }
+PyGetSetDef attribute(const char* name, const char* help, getter get, setter set = nullptr) {
+  return {name, get, set, help, nullptr};
+}
+PyGetSetDef never(const char* name) {
+  return attribute(name, "False: there are no such tensors.", [](PyObject*, void*) { return Py_NewRef(Py_False); });
+}
 
 PyGetSetDef attributes[] = {
-    {"shape", get<[](const Tensor& x) { return shape_object(x.shape()).release().ptr(); }>, nullptr, "The sizes.",
-     nullptr},
-    {"dtype", get<[](const Tensor& x) { return dtype_object(x.dtype()).release().ptr(); }>, nullptr,
-     "The type of the elements.", nullptr},
-    {"device", get<[](const Tensor& x) { return py::cast(DeviceObject{x.device()}).release().ptr(); }>, nullptr,
-     "Where the tensor lives.", nullptr},
-    {"ndim", get<[](const Tensor& x) { return PyLong_FromLongLong(x.dim()); }>, nullptr, "The number of dims.",
-     nullptr},
-    {"nbytes", get<[](const Tensor& x) { return PyLong_FromLongLong(x.nbytes()); }>, nullptr,
-     "The bytes of all elements.", nullptr},
-    {"itemsize", get<[](const Tensor& x) { return PyLong_FromSize_t(size_of(x.dtype())); }>, nullptr,
-     "The bytes of one element.", nullptr},
-    {"T", get<[](const Tensor& x) { return wrap_new(turned(x)); }>, nullptr, "All dims in the other order.", nullptr},
-    {"mT", get<[](const Tensor& x) { return wrap_new(x.transpose(-2, -1)); }>, nullptr,
-     "The last two dims changed over.", nullptr},
-    {"requires_grad", get<[](const Tensor& x) { return PyBool_FromLong(x.requires_grad()); }>, set_requires_grad,
-     "Whether gradients are collected or passed on.", nullptr},
-    {"is_leaf", get<[](const Tensor& x) { return PyBool_FromLong(x.is_leaf()); }>, nullptr,
-     "Whether it is no result of ops that are recorded.", nullptr},
-    {"grad", get<[](const Tensor& x) { return wrap(x.grad()); }>, set_grad,
-     "The gradient that backward() has left, or None.", nullptr},
-    {"is_cuda", get<[](const Tensor& x) { return PyBool_FromLong(x.device().name().starts_with("cuda")); }>, nullptr,
-     "Whether it lives on a GPU of NVIDIA's.", nullptr},
-    {"is_cpu", get<[](const Tensor& x) { return PyBool_FromLong(x.device().name() == "cpu"); }>, nullptr,
-     "Whether it lives in the memory of the host.", nullptr},
-    {"is_xpu", never, nullptr, kNever, nullptr},
-    {"is_mps", never, nullptr, kNever, nullptr},
-    {"is_meta", never, nullptr, kNever, nullptr},
-    {"is_sparse", never, nullptr, kNever, nullptr},
-    {"is_quantized", never, nullptr, kNever, nullptr},
-    {"is_nested", never, nullptr, kNever, nullptr},
-    {"is_mkldnn", never, nullptr, kNever, nullptr},
-    {"data", get_data, set_data, "The values without their history; set it to give the tensor other memory.", nullptr},
+    attribute("shape", "The sizes.", get<[](const Tensor& x) { return shape_object(x.shape()).release().ptr(); }>),
+    attribute("dtype", "The type of the elements.",
+              get<[](const Tensor& x) { return dtype_object(x.dtype()).release().ptr(); }>),
+    attribute("device", "Where the tensor lives.",
+              get<[](const Tensor& x) { return py::cast(DeviceObject{x.device()}).release().ptr(); }>),
+    attribute("ndim", "The number of dims.", get<[](const Tensor& x) { return PyLong_FromLongLong(x.dim()); }>),
+    attribute("nbytes", "The bytes of all elements.",
+              get<[](const Tensor& x) { return PyLong_FromLongLong(x.nbytes()); }>),
+    attribute("itemsize", "The bytes of one element.",
+              get<[](const Tensor& x) { return PyLong_FromSize_t(size_of(x.dtype())); }>),
+    attribute("T", "All dims in the other order.", get<[](const Tensor& x) { return wrap_new(turned(x)); }>),
+    attribute("mT", "The last two dims changed over.",
+              get<[](const Tensor& x) { return wrap_new(x.transpose(-2, -1)); }>),
+    attribute("requires_grad", "Whether gradients are collected or passed on.",
+              get<[](const Tensor& x) { return PyBool_FromLong(x.requires_grad()); }>, set<set_requires_grad>),
+    attribute("is_leaf", "Whether it is no result of ops that are recorded.",
+              get<[](const Tensor& x) { return PyBool_FromLong(x.is_leaf()); }>),
+    attribute("grad", "The gradient that backward() has left, or None.",
+              get<[](const Tensor& x) { return wrap(x.grad()); }>, set<set_grad>),
+    attribute("is_cuda", "Whether it lives on a GPU of NVIDIA's.",
+              get<[](const Tensor& x) { return PyBool_FromLong(x.device().name().starts_with("cuda")); }>),
+    attribute("is_cpu", "Whether it lives in the memory of the host.",
+              get<[](const Tensor& x) { return PyBool_FromLong(x.device().name() == "cpu"); }>),
+    never("is_xpu"),
+    never("is_mps"),
+    never("is_meta"),
+    never("is_sparse"),
+    never("is_quantized"),
+    never("is_nested"),
+    never("is_mkldnn"),
+    attribute("data", "The values without their history; set it to give the tensor other memory.",
+              get<[](const Tensor& x) { return wrap_new(x.detach()); }>, set<set_data>),
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak_references), READONLY, nullptr},
@@ -470,10 +419,6 @@ template <typename F>
 void* slot(F* function) {
   return reinterpret_cast<void*>(function);
 }
-
-}  // namespace
-
-namespace {
 
 // ---- tenon.Size ----
 
@@ -519,7 +464,7 @@ void prepare_size_type(py::module_& m) {
 }  // namespace
 
 py::object shape_object(const Dims& shape) {
-  py::object made = py::reinterpret_steal<py::object>(made_size(static_cast<Py_ssize_t>(shape.size())));
+  py::object made = owned(made_size(static_cast<Py_ssize_t>(shape.size())));
   if (!made) throw py::error_already_set();
   for (size_t i = 0; i < shape.size(); ++i)
     PyTuple_SET_ITEM(made.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));

@@ -9,35 +9,22 @@ namespace {
 using namespace py::literals;
 
 py::dict metrics_of(const watch::StepMetrics& metrics) {
-  py::dict made;
-  made["step"] = metrics.step;
-  made["loss"] = metrics.loss;
-  made["lr"] = metrics.lr;
-  made["gradient_norm"] = metrics.gradient_norm;
-  made["items_per_second"] = metrics.items_per_second;
-  made["seconds"] = metrics.seconds;
+  py::dict made("step"_a = metrics.step, "loss"_a = metrics.loss, "lr"_a = metrics.lr,
+                "gradient_norm"_a = metrics.gradient_norm, "items_per_second"_a = metrics.items_per_second,
+                "seconds"_a = metrics.seconds);
   if (metrics.validation_loss) made["validation_loss"] = *metrics.validation_loss;
   for (const auto& [name, value] : metrics.validation_metrics) made[py::str("validation_" + name)] = value;
   return made;
 }
 
 py::dict result_of(const train::TrainResult& result) {
-  py::dict made;
-  made["step"] = result.step;
-  made["loss"] = result.loss;
-  made["validation_loss"] = result.validation_loss;
-  made["best_validation_loss"] = result.best_validation_loss;
+  py::dict made("step"_a = result.step, "loss"_a = result.loss, "validation_loss"_a = result.validation_loss,
+                "best_validation_loss"_a = result.best_validation_loss, "seconds"_a = result.seconds,
+                "items_per_second"_a = result.items_per_second, "stopped"_a = result.stopped, "model"_a = result.model,
+                "report"_a = result.report,
+                // A model that has learned little writes bytes that are no text.
+                "last_sample"_a = text_object(result.last_sample));
   for (const auto& [name, value] : result.validation_metrics) made[py::str("validation_" + name)] = value;
-  made["seconds"] = result.seconds;
-  made["items_per_second"] = result.items_per_second;
-  made["stopped"] = result.stopped;
-  made["model"] = result.model;
-  made["report"] = result.report;
-  // A model that has learned little writes bytes that are no text.
-  PyObject* sample =
-      PyUnicode_DecodeUTF8(result.last_sample.data(), static_cast<Py_ssize_t>(result.last_sample.size()), "replace");
-  if (!sample) throw py::error_already_set();
-  made["last_sample"] = py::reinterpret_steal<py::object>(sample);
   return made;
 }
 
@@ -66,14 +53,14 @@ train::Config config_of(const py::object& config, const py::dict& changes) {
 void bind_training(Scope& m) {
   Scope t = m.def_submodule("_training");
   t.def(
-      "train",
+      "train(config, folder, resume=False, quiet=False, stop_after=None, on_metrics=None, set={})",
+      "Trains what a config says, a preset, a file or a dict, into a folder. Ctrl-C ends the run after its step, with "
+      "a "
+      "checkpoint.",
       [](const py::object& config, const std::filesystem::path& folder, bool resume, bool quiet,
          std::optional<int64_t> stop_after, const py::object& on_metrics, const py::dict& changes) {
         const train::Config run = config_of(config, changes);
-        train::TrainOptions options;
-        options.folder = folder;
-        options.resume = resume;
-        options.stop_after = stop_after;
+        train::TrainOptions options{.folder = folder, .resume = resume, .stop_after = stop_after};
         if (quiet) options.out = nullptr;
         if (!on_metrics.is_none()) {
           options.on_metrics = [function = keep(on_metrics)](const watch::StepMetrics& metrics) {
@@ -81,40 +68,22 @@ void bind_training(Scope& m) {
             py::reinterpret_borrow<py::object>(function.get())(metrics_of(metrics));
           };
         }
-        train::TrainResult result;
-        {
-          const ReleasedAside others_run;
-          result = train::train(run, options);
-        }
-        return result_of(result);
-      },
-      "config"_a, "folder"_a, "resume"_a = false, "quiet"_a = false, "stop_after"_a = py::none(),
-      "on_metrics"_a = py::none(), "set"_a = py::dict(),
-      "Trains what a config says, a preset, a file or a dict, into a folder. Ctrl-C ends the run after its step, with "
-      "a "
-      "checkpoint.");
-  t.def(
-      "load_config",
-      [](const py::object& config, const py::dict& changes) {
-        return py::module_::import("json").attr("loads")(train::to_json(config_of(config, changes)));
-      },
-      "config"_a, "set"_a = py::dict(), "All keys of a config with their values.");
-  t.def(
-      "presets",
-      [] {
-        std::vector<std::string> names;
-        for (const train::Preset& one : train::presets()) names.emplace_back(one.name);
-        return names;
-      },
-      "The configs that are part of the library.");
-  t.def(
-      "read_metrics",
-      [](const std::filesystem::path& file) {
-        py::list list;
-        for (const watch::StepMetrics& one : watch::read_metrics(file)) list.append(metrics_of(one));
-        return list;
-      },
-      "file"_a, "All steps of a metrics.jsonl.");
+        return result_of(computed_aside([&] { return train::train(run, options); }));
+      });
+  t.def("load_config(config, set={})", "All keys of a config with their values.",
+        [](const py::object& config, const py::dict& changes) {
+          return py::module_::import("json").attr("loads")(train::to_json(config_of(config, changes)));
+        });
+  t.def("presets", "The configs that are part of the library.", [] {
+    std::vector<std::string> names;
+    for (const train::Preset& one : train::presets()) names.emplace_back(one.name);
+    return names;
+  });
+  t.def("read_metrics(file)", "All steps of a metrics.jsonl.", [](const std::filesystem::path& file) {
+    py::list list;
+    for (const watch::StepMetrics& one : watch::read_metrics(file)) list.append(metrics_of(one));
+    return list;
+  });
 }
 
 }  // namespace tenon::python

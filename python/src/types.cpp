@@ -1,5 +1,8 @@
+// Dtypes, devices and exceptions as objects of Python.
+
 #include "types.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -8,26 +11,44 @@
 
 namespace tenon::python {
 
-const char* python_name(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return "float32";
-    case DType::f16: return "float16";
-    case DType::bf16: return "bfloat16";
-    case DType::f64: return "float64";
-    case DType::i32: return "int32";
-    case DType::i64: return "int64";
-    case DType::u8: return "uint8";
-    default: return "bool";
-  }
+const DTypeNames& names_of(DType dtype) {
+  static constexpr DTypeNames kNames[] = {{DType::f32, "float32", "FloatTensor", "f"},
+                                          {DType::f16, "float16", "HalfTensor", "e"},
+                                          {DType::bf16, "bfloat16", "BFloat16Tensor", nullptr},
+                                          {DType::f64, "float64", "DoubleTensor", "d"},
+                                          {DType::i32, "int32", "IntTensor", "i"},
+                                          {DType::i64, "int64", "LongTensor", "q"},
+                                          {DType::u8, "uint8", "ByteTensor", "B"},
+                                          {DType::boolean, "bool", "BoolTensor", "?"}};
+  return *std::ranges::find(kNames, dtype, &DTypeNames::dtype);
 }
 
 namespace {
 
+template <typename E>
+bool is_a(const std::exception& error) {
+  return dynamic_cast<const E*>(&error) != nullptr;
+}
+
+/// What the library throws, as a class below tenon.Error.
+struct ErrorClass {
+  const char *name, *help;
+  PyObject** other_base;
+  bool (*is)(const std::exception&);
+  PyObject* type = nullptr;
+};
+ErrorClass error_classes[] = {
+    {"tenon.OutOfRange", "A position or a dim that is not there; an IndexError too.", &PyExc_IndexError,
+     is_a<base::OutOfRange>},
+    {"tenon.ZeroDivision", "Integers divided by the number 0; a ZeroDivisionError too.", &PyExc_ZeroDivisionError,
+     is_a<base::ZeroDivision>},
+    {"tenon.DeviceLost", "A device is gone, and what lay on it.", nullptr, is_a<device::Lost>},
+    {"tenon.OutOfMemoryError", "A device has no memory for what is asked of it.", nullptr, is_a<device::OutOfMemory>},
+    {"tenon.linalg.LinAlgError",
+     "A matrix that an algorithm cannot do with: singular for inv(), or not positive-definite for cholesky().", nullptr,
+     is_a<linalg::LinAlgError>}};
+
 PyObject* error = nullptr;
-PyObject* index_error = nullptr;
-PyObject* zero_division = nullptr;
-PyObject* lost_error = nullptr;
-PyObject* memory_error = nullptr;
 PyObject* dtype_objects[std::size(kAllDTypes)] = {};
 
 std::optional<DType> dtype_called(std::string_view name) {
@@ -45,10 +66,10 @@ std::optional<DType> dtype_called(std::string_view name) {
 }  // namespace
 
 PyObject* error_type() { return error; }
-PyObject* index_error_type() { return index_error; }
-PyObject* zero_division_type() { return zero_division; }
-PyObject* lost_error_type() { return lost_error; }
-PyObject* memory_error_type() { return memory_error; }
+PyObject* error_type_of(const std::exception& thrown) {
+  const auto known = std::ranges::find_if(error_classes, [&](const ErrorClass& one) { return one.is(thrown); });
+  return known == std::end(error_classes) ? error : known->type;
+}
 
 py::object dtype_object(DType dtype) {
   return py::reinterpret_borrow<py::object>(dtype_objects[static_cast<size_t>(dtype)]);
@@ -112,47 +133,32 @@ void bind_types(Scope& m) {
   error =
       PyErr_NewExceptionWithDoc("tenon.Error", "What Tenon cannot do: one line that says what, where and what to do.",
                                 PyExc_RuntimeError, nullptr);
-  m.add_object("Error", py::reinterpret_borrow<py::object>(error));
-  const py::tuple bases = py::make_tuple(py::handle(error), py::handle(PyExc_IndexError));
-  index_error = PyErr_NewExceptionWithDoc(
-      "tenon.OutOfRange", "A position or a dim that is not there; an IndexError too.", bases.ptr(), nullptr);
-  m.add_object("OutOfRange", py::reinterpret_borrow<py::object>(index_error));
-  const py::tuple of_zero = py::make_tuple(py::handle(error), py::handle(PyExc_ZeroDivisionError));
-  zero_division = PyErr_NewExceptionWithDoc(
-      "tenon.ZeroDivision", "Integers divided by the number 0; a ZeroDivisionError too.", of_zero.ptr(), nullptr);
-  m.add_object("ZeroDivision", py::reinterpret_borrow<py::object>(zero_division));
-  lost_error = PyErr_NewExceptionWithDoc("tenon.DeviceLost", "A device is gone, and what lay on it.", error, nullptr);
-  m.add_object("DeviceLost", py::reinterpret_borrow<py::object>(lost_error));
-  memory_error = PyErr_NewExceptionWithDoc("tenon.OutOfMemoryError", "A device has no memory for what is asked of it.",
-                                           error, nullptr);
-  m.add_object("OutOfMemoryError", py::reinterpret_borrow<py::object>(memory_error));
+  m.add_object("Error", py::handle(error));
+  for (ErrorClass& one : error_classes) {
+    const py::tuple bases = one.other_base ? py::make_tuple(py::handle(error), py::handle(*one.other_base))
+                                           : py::make_tuple(py::handle(error));
+    one.type = PyErr_NewExceptionWithDoc(one.name, one.help, bases.ptr(), nullptr);
+    const std::string_view name(one.name);
+    if (name.rfind('.') == name.find('.')) m.add_object(one.name + name.rfind('.') + 1, py::handle(one.type));
+  }
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);
-    } catch (const base::OutOfRange& found) {
-      set_error(index_error, found);
-    } catch (const base::ZeroDivision& found) {
-      set_error(zero_division, found);
-    } catch (const device::Lost& found) {
-      set_error(lost_error, found);
-    } catch (const device::OutOfMemory& found) {
-      set_error(memory_error, found);
     } catch (const Error& found) {
-      set_error(error, found);
+      set_error(error_type_of(found), found);
     }
   });
 
   Class<DTypeObject>(m, "dtype", "The type of a tensor's elements: tenon.float32, tenon.int64, ...")
       .def("__repr__", [](const DTypeObject& self) { return fmt::format("tenon.{}", python_name(self.dtype)); })
-      .def("__str__", [](const DTypeObject& self) { return fmt::format("tenon.{}", python_name(self.dtype)); })
       .def("__reduce__",
            [](const DTypeObject& self) {
              return py::make_tuple(py::module_::import("tenon").attr("_dtype_called"),
                                    py::make_tuple(python_name(self.dtype)));
            })
-      .def_property_readonly("name", [](const DTypeObject& self) { return python_name(self.dtype); })
-      .def_property_readonly("itemsize", [](const DTypeObject& self) { return size_of(self.dtype); })
-      .def_property_readonly("is_floating_point", [](const DTypeObject& self) { return is_float(self.dtype); })
+      .property("name", [](const DTypeObject& self) { return python_name(self.dtype); })
+      .property("itemsize", [](const DTypeObject& self) { return size_of(self.dtype); })
+      .property("is_floating_point", [](const DTypeObject& self) { return is_float(self.dtype); })
       .def("_limits", [](const DTypeObject& self) { return limits_of(self.dtype); });
   for (const DType dtype : kAllDTypes) {
     dtype_objects[static_cast<size_t>(dtype)] = py::cast(DTypeObject{dtype}).release().ptr();
@@ -160,20 +166,17 @@ void bind_types(Scope& m) {
   }
 
   Class<DeviceObject>(m, "device", "Where tensors live: tenon.device(\"cpu\").")
-      .init([](const std::string& name) { return DeviceObject{Convert<Device>::from(py::str(name).ptr())}; },
-            py::arg("name") = "cpu")
-      .def_property_readonly("name", [](const DeviceObject& self) { return self.device.name(); })
-      .def_property_readonly(
-          "type", [](const DeviceObject& self) { return self.device.name().substr(0, self.device.name().find(':')); },
-          "The kind of device: \"cpu\", \"cuda\", ...")
-      .def_property_readonly(
-          "index",
-          [](const DeviceObject& self) -> std::optional<int> {
-            const std::string name = self.device.name();
-            const size_t colon = name.find(':');
-            return colon == name.npos ? std::nullopt : std::optional(std::stoi(name.substr(colon + 1)));
-          },
-          "Which of its kind; None for the first.")
+      .init("name='cpu'",
+            [](const std::string& name) { return DeviceObject{Convert<Device>::from(py::str(name).ptr())}; })
+      .property("name", [](const DeviceObject& self) { return self.device.name(); })
+      .property("type", "The kind of device: \"cpu\", \"cuda\", ...",
+                [](const DeviceObject& self) { return self.device.name().substr(0, self.device.name().find(':')); })
+      .property("index", "Which of its kind; None for the first.",
+                [](const DeviceObject& self) -> std::optional<int> {
+                  const std::string name = self.device.name();
+                  const size_t colon = name.find(':');
+                  return colon == name.npos ? std::nullopt : std::optional(std::stoi(name.substr(colon + 1)));
+                })
       .def("__repr__", [](const DeviceObject& self) { return fmt::format("device('{}')", self.device.name()); })
       .def("__str__", [](const DeviceObject& self) { return self.device.name(); })
       .def("__eq__",

@@ -14,15 +14,17 @@ struct DeviceObject {
   Device device;
 };
 
-/// "float32", as PyTorch and numpy call it.
-const char* python_name(DType dtype);
+/// What Python, the buffer protocol and PyTorch before it had dtypes call a dtype: "float32", "f", "FloatTensor".
+struct DTypeNames {
+  DType dtype;
+  const char *name, *older, *letter;
+};
+const DTypeNames& names_of(DType dtype);
+inline const char* python_name(DType dtype) { return names_of(dtype).name; }
 
+/// tenon.Error, and the class of what the library has thrown, which may be one below it.
 PyObject* error_type();
-PyObject* index_error_type();
-PyObject* zero_division_type();
-PyObject* lost_error_type();
-PyObject* memory_error_type();
-PyObject* lin_alg_error_type();
+PyObject* error_type_of(const std::exception& thrown);
 
 /// The sizes of a tensor: a tenon.Size, which is a tuple with numel(); tensor_object.cpp.
 py::object shape_object(const Dims& shape);

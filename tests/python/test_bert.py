@@ -64,7 +64,7 @@ class Files(unittest.TestCase):
         self.assertEqual(model.logits(tenon.tensor([[1, 2, 3]])).shape, (1, 3))
 
     def test_mistakes(self):
-        with self.assertRaisesRegex(ValueError, "there is no head 'words'; there are none, masked_lm and classifier"):
+        with self.assertRaisesRegex(ValueError, "there is no head 'words'; there are 'none', 'masked_lm' and 'classifier'"):
             models.Bert.load(RECORDED / "masked_lm", head="words")
         with self.assertRaisesRegex(TypeError, "the config has no 'size_of_it'; it has activation"):
             models.Bert(size_of_it=3)
