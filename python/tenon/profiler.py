@@ -114,25 +114,19 @@ class profile:
     def _action(self):
         return self._schedule(self.step_num) if self._schedule else ProfilerAction.RECORD
 
-    def _begin(self):
+    def start(self):
+        """Begins, as a with statement does."""
         if self._action() in _RECORDS and not self._is_recording:
             self._of_library, self._is_recording = _profiler.Profile(), True
 
-    def _end(self):
+    def stop(self):
+        """Ends it."""
         if not self._is_recording:
             return
         self._of_library.stop()
         self._is_recording = False
         if self.on_trace_ready is not None:
             self.on_trace_ready(self)
-
-    def start(self):
-        """Begins, as a with statement does."""
-        self._begin()
-
-    def stop(self):
-        """Ends it."""
-        self._end()
 
     def __enter__(self):
         self.start()
@@ -144,11 +138,11 @@ class profile:
     def step(self):
         """Says that a step of the program has ended."""
         if self._action() is ProfilerAction.RECORD_AND_SAVE:
-            self._end()
+            self.stop()
         self.step_num += 1
         if self._schedule and self._action() not in _RECORDS:
-            self._end()
-        self._begin()
+            self.stop()
+        self.start()
 
     def _recorded(self):
         if self._of_library is None:

@@ -1,10 +1,10 @@
 """Convolutions over one axis, pictures and volumes, and their gradients as layers of their own."""
 
-
 from .. import _tenon, checks
 from . import functional as F
 from . import init
 from .module import Module, as_parameter, check_sizes
+from .rows import kinds_of
 
 PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -85,26 +85,6 @@ class _Conv(Module):
         return ", ".join(shown + [f"padding_mode={self.padding_mode!r}"] * (self.padding_mode != "zeros"))
 
 
-class Conv1d(_Conv):
-    """Convolution over one axis."""
-
-    _function = staticmethod(F.conv1d)
-
-
-class Conv2d(_Conv):
-    """Convolution over height and width."""
-
-    _axes = 2
-    _function = staticmethod(F.conv2d)
-
-
-class Conv3d(_Conv):
-    """Convolution over depth, height and width."""
-
-    _axes = 3
-    _function = staticmethod(F.conv3d)
-
-
 class _ConvTranspose(_Conv):
     """What the gradients of convolutions share; the order of their arguments is PyTorch's."""
 
@@ -123,21 +103,9 @@ class _ConvTranspose(_Conv):
         return self._function(input, self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
 
 
-class ConvTranspose1d(_ConvTranspose):
-    """The gradient of Conv1d, as a layer of its own."""
-
-    _function = staticmethod(F.conv_transpose1d)
-
-
-class ConvTranspose2d(_ConvTranspose):
-    """The gradient of Conv2d, as a layer of its own."""
-
-    _axes = 2
-    _function = staticmethod(F.conv_transpose2d)
-
-
-class ConvTranspose3d(_ConvTranspose):
-    """The gradient of Conv3d, as a layer of its own."""
-
-    _axes = 3
-    _function = staticmethod(F.conv_transpose3d)
+for _axes, _where in ((1, "one axis"), (2, "height and width"), (3, "depth, height and width")):
+    globals().update(kinds_of(__name__, _Conv, {f"Conv{_axes}d": (
+        f"Convolution over {_where}.", {"_axes": _axes, "_function": staticmethod(getattr(F, f"conv{_axes}d"))})}))
+    globals().update(kinds_of(__name__, _ConvTranspose, {f"ConvTranspose{_axes}d": (
+        f"The gradient of Conv{_axes}d, as a layer of its own.",
+        {"_axes": _axes, "_function": staticmethod(getattr(F, f"conv_transpose{_axes}d"))})}))

@@ -3,6 +3,7 @@
 from .. import _tenon
 from . import functional as F
 from .module import Module
+from .rows import kinds_of
 
 
 class _Dropout(Module):
@@ -40,19 +41,10 @@ class Dropout(_Dropout):
         return F._in(input, F._dropout_drawn(input, self.p, True, self.generator), self.inplace)
 
 
-class Dropout1d(_Dropout):
-    """In training, zeroes whole channels of (batch, channels, length) with probability p and scales the others."""
-
-    _function = staticmethod(F.dropout1d)
-
-
-class Dropout2d(_Dropout):
-    """In training, zeroes whole channels with probability p and scales the others."""
-
-    _function = staticmethod(F.dropout2d)
-
-
-class AlphaDropout(_Dropout):
-    """In training, sets elements to SELU's lowest value with probability p, and keeps mean and variance."""
-
-    _function = staticmethod(F.alpha_dropout)
+globals().update(kinds_of(__name__, _Dropout, {
+    "Dropout1d": ("In training, zeroes whole channels of (batch, channels, length) with probability p and scales the others.",
+                  {"_function": staticmethod(F.dropout1d)}),
+    "Dropout2d": ("In training, zeroes whole channels with probability p and scales the others.",
+                  {"_function": staticmethod(F.dropout2d)}),
+    "AlphaDropout": ("In training, sets elements to SELU's lowest value with probability p, and keeps mean and variance.",
+                     {"_function": staticmethod(F.alpha_dropout)})}))

@@ -2,7 +2,7 @@
 
 from . import functional as F
 from .module import Module
-from .rows import layers_of
+from .rows import kinds_of, layers_of
 
 
 class _Padding(Module):
@@ -40,24 +40,13 @@ class ConstantPad1d(_Padding):
         return f"padding={self.padding}, value={self.value}"
 
 
-class ConstantPad2d(ConstantPad1d):
-    """A number around images."""
-
-    _sides = 4
-
-
-class ConstantPad3d(ConstantPad1d):
-    """A number around volumes."""
-
-    _sides = 6
-
-
+globals().update(kinds_of(__name__, ConstantPad1d, {
+    "ConstantPad2d": ("A number around images.", {"_sides": 4}), "ConstantPad3d": ("A number around volumes.", {"_sides": 6})}))
 _MODES = {"Zero": ("constant", "Zeros"), "Reflection": ("reflect", "What lies inside, mirrored,"),
           "Replication": ("replicate", "The outermost elements again,"), "Circular": ("circular", "The elements of the other side,")}
 for _name, (_mode, _about) in _MODES.items():
     for _axes, _where in ((1, "before and after"), (2, "around images"), (3, "around volumes")):
-        globals()[f"{_name}Pad{_axes}d"] = type(f"{_name}Pad{_axes}d", (_Padding,), {
-            "__doc__": f"{_about} {_where}.", "__module__": __name__, "_sides": 2 * _axes, "_mode": _mode})
+        globals().update(kinds_of(__name__, _Padding, {f"{_name}Pad{_axes}d": (f"{_about} {_where}.", {"_sides": 2 * _axes, "_mode": _mode})}))
 
 globals().update(layers_of(__name__, """
 PixelShuffle(upscale_factor: int) = pixel_shuffle(input, upscale_factor) ; Channels become pixels.

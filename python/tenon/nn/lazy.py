@@ -80,14 +80,9 @@ def _lazy(becomes, missing, dim, size_of=None):
 
 
 LazyLinear = _lazy(linear.Linear, "in_features", -1, lambda self, shape: shape[1])
-LazyConv1d = _lazy(conv.Conv1d, "in_channels", -2, lambda self, shape: shape[1] * self.groups)
-LazyConv2d = _lazy(conv.Conv2d, "in_channels", -3, lambda self, shape: shape[1] * self.groups)
-LazyConv3d = _lazy(conv.Conv3d, "in_channels", -4, lambda self, shape: shape[1] * self.groups)
-LazyConvTranspose1d = _lazy(conv.ConvTranspose1d, "in_channels", -2)
-LazyConvTranspose2d = _lazy(conv.ConvTranspose2d, "in_channels", -3)
-LazyConvTranspose3d = _lazy(conv.ConvTranspose3d, "in_channels", -4)
-LazyBatchNorm1d = _lazy(norm.BatchNorm1d, "num_features", 1)
-LazyBatchNorm2d = _lazy(norm.BatchNorm2d, "num_features", 1)
-LazyBatchNorm3d = _lazy(norm.BatchNorm3d, "num_features", 1)
+for _axes in (1, 2, 3):
+    globals()[f"LazyConv{_axes}d"] = _lazy(getattr(conv, f"Conv{_axes}d"), "in_channels", -1 - _axes, lambda self, shape: shape[1] * self.groups)
+    globals()[f"LazyConvTranspose{_axes}d"] = _lazy(getattr(conv, f"ConvTranspose{_axes}d"), "in_channels", -1 - _axes)
+    globals()[f"LazyBatchNorm{_axes}d"] = _lazy(getattr(norm, f"BatchNorm{_axes}d"), "num_features", 1)
 LazyInstanceNorm1d = _lazy(norm.InstanceNorm1d, "num_features", -2)
 LazyInstanceNorm2d = _lazy(norm.InstanceNorm2d, "num_features", -3)

@@ -4,6 +4,7 @@ from .. import _tenon
 from . import functional as F
 from . import init
 from .module import Module, as_parameter, check_sizes
+from .rows import kinds_of, layers_of
 
 
 def _check_eps(layer, eps):
@@ -26,43 +27,44 @@ class _Norm(Module):
             init.zeros_(self.bias)
 
 
-class LayerNorm(_Norm):
-    """Mean 0 and variance 1 over the trailing dims, scaled and shifted."""
+class _OverTrailing(_Norm):
+    """What norms over the trailing dims share."""
 
     __constants__ = ("normalized_shape", "eps", "elementwise_affine")
 
-    def __init__(self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device=None, dtype=None):
-        super().__init__()
-        _check_eps(self, eps)
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.eps, self.elementwise_affine = eps, elementwise_affine
-        self._add_parameters(self.normalized_shape, elementwise_affine, elementwise_affine and bias, device, dtype)
-
-    def forward(self, input):
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
-
-    def extra_repr(self):
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-
-
-class RMSNorm(_Norm):
-    """Mean square 1 over the trailing dims, scaled; an eps of None is that of the dtype of what a call is given."""
-
-    __constants__ = ("normalized_shape", "eps", "elementwise_affine")
-
-    def __init__(self, normalized_shape, eps=None, elementwise_affine: bool = True, device=None, dtype=None):
-        super().__init__()
+    def _fill(self, normalized_shape, eps, elementwise_affine, device, dtype):
         if eps is not None:
             _check_eps(self, eps)
         self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.weight = as_parameter(_tenon.ones(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
 
-    def forward(self, input):
-        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
-
     def extra_repr(self):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class LayerNorm(_OverTrailing):
+    """Mean 0 and variance 1 over the trailing dims, scaled and shifted."""
+
+    def __init__(self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True, device=None, dtype=None):
+        super().__init__()
+        self._fill(normalized_shape, eps, elementwise_affine, device, dtype)
+        has_bias = elementwise_affine and bias
+        self.bias = as_parameter(_tenon.zeros(self.normalized_shape, device=device, dtype=dtype)) if has_bias else None
+
+    def forward(self, input):
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+class RMSNorm(_OverTrailing):
+    """Mean square 1 over the trailing dims, scaled; an eps of None is that of the dtype of what a call is given."""
+
+    def __init__(self, normalized_shape, eps=None, elementwise_affine: bool = True, device=None, dtype=None):
+        super().__init__()
+        self._fill(normalized_shape, eps, elementwise_affine, device, dtype)
+
+    def forward(self, input):
+        return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
 class GroupNorm(_Norm):
@@ -143,22 +145,13 @@ class BatchNorm(_Channels):
                             not reads, 0.0, self.eps)
 
 
-class BatchNorm1d(BatchNorm):
-    """Mean 0 and variance 1 over all but the channels of (batch, channels) or (batch, channels, length)."""
-
-    _dims, _takes = (2, 3), "(batch, channels) or (batch, channels, length)"
-
-
-class BatchNorm2d(BatchNorm):
-    """Mean 0 and variance 1 over all but the channels of pictures."""
-
-    _dims, _takes = (4,), "(batch, channels, height, width)"
-
-
-class BatchNorm3d(BatchNorm):
-    """Mean 0 and variance 1 over all but the channels of volumes."""
-
-    _dims, _takes = (5,), "(batch, channels, depth, height, width)"
+globals().update(kinds_of(__name__, BatchNorm, {
+    "BatchNorm1d": ("Mean 0 and variance 1 over all but the channels of (batch, channels) or (batch, channels, length).",
+                    {"_dims": (2, 3), "_takes": "(batch, channels) or (batch, channels, length)"}),
+    "BatchNorm2d": ("Mean 0 and variance 1 over all but the channels of pictures.",
+                    {"_dims": (4,), "_takes": "(batch, channels, height, width)"}),
+    "BatchNorm3d": ("Mean 0 and variance 1 over all but the channels of volumes.",
+                    {"_dims": (5,), "_takes": "(batch, channels, depth, height, width)"})}))
 
 
 class _InstanceNorm(_Channels):
@@ -180,24 +173,9 @@ class _InstanceNorm(_Channels):
         return result if batch is input else result[0]
 
 
-class InstanceNorm1d(_InstanceNorm):
-    """Mean 0 and variance 1 over every channel of every sequence."""
-
-    _dims = 1
-
-
-class InstanceNorm2d(_InstanceNorm):
-    """Mean 0 and variance 1 over every channel of every image."""
-
-
-class LocalResponseNorm(Module):
-    """Divides by what neighbouring channels hold."""
-
-    __constants__ = ("size", "alpha", "beta", "k")
-
-    def __init__(self, size, alpha: float = 1e-4, beta: float = 0.75, k=1.0):
-        super().__init__()
-        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
-
-    def forward(self, input):
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+globals().update(kinds_of(__name__, _InstanceNorm, {
+    "InstanceNorm1d": ("Mean 0 and variance 1 over every channel of every sequence.", {"_dims": 1}),
+    "InstanceNorm2d": ("Mean 0 and variance 1 over every channel of every image.", {})}))
+globals().update(layers_of(__name__, """
+LocalResponseNorm(size, alpha: float = 1e-4, beta: float = 0.75, k=1.0) = local_response_norm(input, size, alpha, beta, k) ; Divides by what neighbouring channels hold.
+"""))

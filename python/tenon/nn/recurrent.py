@@ -5,6 +5,7 @@ from .. import _tenon, checks
 from . import functional as F
 from . import init
 from .module import Module, as_parameter, check_sizes
+from .rows import kinds_of
 
 
 class _Recurrent(Module):
@@ -22,7 +23,7 @@ class _Recurrent(Module):
         name = type(self).__name__
         if not 0 <= dropout <= 1:
             raise _tenon.Error(f"[{name}] dropout must lie in 0..1, got {dropout}")
-        if proj_size and not isinstance(self, LSTM):
+        if proj_size and self._cell != "lstm":
             raise _tenon.Error(f"[{name}] proj_size is of LSTM alone")
         if not 0 <= proj_size < hidden_size:
             raise _tenon.Error(f"[{name}] proj_size must be at least 0 and less than hidden_size, {hidden_size}, got {proj_size}")
@@ -82,18 +83,6 @@ class RNN(_Recurrent):
         return self.nonlinearity
 
 
-class LSTM(_Recurrent):
-    """Long short-term memory; its state is a pair."""
-
-    _gates, _cell = 4, "lstm"
-
-
-class GRU(_Recurrent):
-    """Gated recurrent units."""
-
-    _gates, _cell = 3, "gru"
-
-
 class _Cell(Module):
     """One step of a recurrent layer."""
 
@@ -140,13 +129,9 @@ class RNNCell(_Cell):
         return self.nonlinearity
 
 
-class LSTMCell(_Cell):
-    """One step of long short-term memory; gives and takes (h, c)."""
-
-    _gates, _cell = 4, "lstm"
-
-
-class GRUCell(_Cell):
-    """One step of gated recurrent units."""
-
-    _gates, _cell = 3, "gru"
+globals().update(kinds_of(__name__, _Recurrent, {
+    "LSTM": ("Long short-term memory; its state is a pair.", {"_gates": 4, "_cell": "lstm"}),
+    "GRU": ("Gated recurrent units.", {"_gates": 3, "_cell": "gru"})}))
+globals().update(kinds_of(__name__, _Cell, {
+    "LSTMCell": ("One step of long short-term memory; gives and takes (h, c).", {"_gates": 4, "_cell": "lstm"}),
+    "GRUCell": ("One step of gated recurrent units.", {"_gates": 3, "_cell": "gru"})}))

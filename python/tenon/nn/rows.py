@@ -77,3 +77,8 @@ def layers_of(module, table):
     before = set(names)
     exec(compile("\n".join(map(_source, table.strip().split("\n"))), f"<layers of {module}>", "exec"), names)
     return {name: one for name, one in names.items() if name not in before and name != "__builtins__"}
+
+
+def kinds_of(module, base, kinds):
+    """Classes below another, which differ by their help texts and a few attributes: {name: (help, attributes)}."""
+    return {name: type(name, (base,), {"__doc__": about, "__module__": module, **attributes}) for name, (about, attributes) in kinds.items()}
