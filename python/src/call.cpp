@@ -88,11 +88,12 @@ size_t Parameters::find(PyObject* name) const {
     while (at < size_ && PyUnicode_CompareWithASCIIString(names_[at], text) != 0) ++at;
     return at;
   };
-  const std::string text = py::cast<std::string>(py::handle(name));
-  found = called(text.c_str());  // not interned, perhaps
+  const char* text = PyUnicode_AsUTF8(name);
+  if (!text) throw py::error_already_set();
+  found = called(text);  // not interned, perhaps
+  const std::string padded = fmt::format(" {} ", text);
   for (const auto& [ours, others] : kOtherNames) {
-    if (found == size_ && std::string_view(others).find(" " + text + " ") != std::string_view::npos)
-      found = called(ours);
+    if (found == size_ && std::string_view(others).find(padded) != std::string_view::npos) found = called(ours);
   }
   return found;
 }
