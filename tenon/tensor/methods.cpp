@@ -101,6 +101,7 @@ Tensor Tensor::fmax(const Tensor& other) const { return tenon::fmax(*this, other
 Tensor Tensor::fmin(const Tensor& other) const { return tenon::fmin(*this, other); }
 Tensor Tensor::xlogy(const Operand& other) const { return tenon::xlogy(*this, other); }
 Tensor Tensor::logaddexp(const Operand& other) const { return tenon::logaddexp(*this, other); }
+Tensor Tensor::logaddexp2(const Operand& other) const { return tenon::logaddexp2(*this, other); }
 Tensor Tensor::copysign(const Operand& other) const { return tenon::copysign(*this, other); }
 Tensor& Tensor::copysign_(const Operand& other) {
   return assign("copysign_", *this, tenon::copysign(before_write(*this), other));

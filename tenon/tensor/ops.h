@@ -99,6 +99,9 @@ Tensor special_xlog1py(const Operand& x, const Operand& other);
 /// log(exp(x) + exp(other)).
 ///   logaddexp(tensor({0.0, 1.0}), tensor({0.0, 1.0}));  // [0.6931 1.693]
 Tensor logaddexp(const Operand& x, const Operand& other);
+/// log2(2 ** x + 2 ** other).
+///   logaddexp2(tensor({0.0, 1.0}), tensor({0.0, 1.0}));  // [1. 2.]
+Tensor logaddexp2(const Operand& x, const Operand& other);
 /// |x| with the sign of other.
 ///   copysign(tensor({1.0, 2.0}), tensor({-3.0, 3.0}));  // [-1. 2.]
 Tensor copysign(const Operand& x, const Operand& other);

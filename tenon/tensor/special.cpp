@@ -30,6 +30,7 @@ Tensor special::real_function(const Tensor& x, std::string_view name, const Rule
 namespace {
 
 using std::numbers::ln2;
+using std::numbers::log2e;
 using std::numbers::pi;
 
 using special::polynomial;
@@ -149,6 +150,21 @@ Tensor logaddexp(const Operand& a, const Operand& b) {
         return std::vector{mul(grads[0], sigmoid(sub(in[0], in[1]))), mul(grads[0], sigmoid(sub(in[1], in[0])))};
       }};
   return real_pair("logaddexp", a, b, function);
+}
+
+Tensor logaddexp2(const Operand& a, const Operand& b) {
+  static const CustomFunction function{
+      "logaddexp2",
+      [](std::span<const Tensor> in) {
+        const Tensor rest = log1p(exp2(neg(abs(sub(in[0], in[1])))));
+        const Tensor sum = add(maximum(in[0], in[1]), mul(rest, log2e));
+        return std::vector{where(eq(in[0], in[1]), add(in[0], 1.0), sum)};  // equal infinities have no difference
+      },
+      [](std::span<const Tensor> in, std::span<const Tensor> grads) {
+        const Tensor difference = mul(sub(in[0], in[1]), ln2);
+        return std::vector{mul(grads[0], sigmoid(difference)), mul(grads[0], sigmoid(neg(difference)))};
+      }};
+  return real_pair("logaddexp2", a, b, function);
 }
 
 // ---- area functions ----

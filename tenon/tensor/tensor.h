@@ -299,6 +299,7 @@ class Tensor {
   Tensor fmin(const Tensor& other) const;
   Tensor xlogy(const Operand& other) const;
   Tensor logaddexp(const Operand& other) const;
+  Tensor logaddexp2(const Operand& other) const;
   Tensor copysign(const Operand& other) const;
   Tensor& copysign_(const Operand& other);
   Tensor nextafter(const Tensor& other) const;

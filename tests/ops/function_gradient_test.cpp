@@ -125,6 +125,7 @@ std::vector<Smooth> elementwise_functions() {
       {"atan2", two, [](Xs x) { return atan2(x[0], x[1]); }},
       {"hypot", two, [](Xs x) { return hypot(x[0], x[1]); }},
       {"logaddexp", spread, [](Xs x) { return logaddexp(x[0], x[1]); }},
+      {"logaddexp2", spread, [](Xs x) { return logaddexp2(x[0], x[1]); }},
       {"lerp", two, [](Xs x) { return lerp(x[0], x[1], sigmoid(x[0])); }},
       {"addcmul", two, [](Xs x) { return addcmul(x[0], x[0], x[1], 2); }},
       {"addcdiv", two, [](Xs x) { return addcdiv(x[0], x[0], positive(x[1]), 2); }},

@@ -250,7 +250,7 @@ class SmallTypes(unittest.TestCase):
 class Refused(unittest.TestCase):
     def test_numbers_where_pytorch_wants_tensors(self):
         x = tenon.tensor([1, 2, 3])
-        for name in ("minimum", "maximum", "logical_and", "logical_or", "logical_xor", "logaddexp", "hypot", "fmin", "fmax", "atan2"):
+        for name in ("minimum", "maximum", "logical_and", "logical_or", "logical_xor", "logaddexp", "logaddexp2", "hypot", "fmin", "fmax", "atan2"):
             with self.subTest(name):
                 self.assertRaises(TypeError, getattr(tenon, name), x, 2)
                 self.assertRaises(TypeError, getattr(tenon, name), 2, x)

@@ -299,6 +299,11 @@ export interface Tensor {
    */
   logaddexp(other: Tensor): Tensor;
   /**
+   * log2(2 ** x + 2 ** other).
+   * @since 0.2
+   */
+  logaddexp2(other: Tensor): Tensor;
+  /**
    * |x| with the sign of other.
    * @since 0.1
    */
@@ -2263,6 +2268,11 @@ export declare function special_xlog1py(x: Operand, other: Operand): Tensor;
  * @since 0.1
  */
 export declare function logaddexp(x: Tensor, other: Tensor): Tensor;
+/**
+ * log2(2 ** x + 2 ** other).
+ * @since 0.2
+ */
+export declare function logaddexp2(x: Tensor, other: Tensor): Tensor;
 /**
  * |x| with the sign of other.
  * @since 0.1
