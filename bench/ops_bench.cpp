@@ -128,6 +128,7 @@ int main(int argc, char** argv) {
   add("transpose", [](benchmark::State& s) { bench_square(s, [](const Tensor& x) { return x.t().contiguous(); }); });
   add("softmax", [](benchmark::State& s) { bench_square(s, [](const Tensor& x) { return softmax(x, -1); }); });
   add("gelu", [](benchmark::State& s) { bench_square(s, [](const Tensor& x) { return gelu(x, "tanh"); }); });
+  add("atan", [](benchmark::State& s) { bench_square(s, [](const Tensor& x) { return atan(x); }); });
   add("chain", [](benchmark::State& s) { bench_square(s, chain); });
   add("layer_norm_fwdbwd", bench_layer_norm);
   add("cross_entropy_fwdbwd", bench_cross_entropy);

@@ -87,6 +87,10 @@ void erf_rule(Context& c) {
   const Value slope = scale(exp(neg(square(cast(c.in(0), wide)))), 2 / std::sqrt(std::numbers::pi));
   c.out[0] = cast(mul(cast(c.grad(), wide), slope), dtype);
 }
+void atan_rule(Context& c) {
+  const DType dtype = c.in(0).dtype(), wide = accumulator(dtype);  // 16-bit types are rounded once
+  c.out[0] = cast(div(cast(c.grad(), wide), add_number(square(cast(c.in(0), wide)), 1)), dtype);
+}
 void floor_rule(Context& c) { c.out[0] = zeros_like(c.grad()); }
 void round_rule(Context& c) { floor_rule(c); }
 void cast_rule(Context& c) { c.out[0] = cast(c.grad(), c.in(0).dtype()); }

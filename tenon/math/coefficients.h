@@ -2,7 +2,7 @@
 //
 // Series stand with their lowest power first. Those of f32 are Sollya's fpminimax on the reduced interval, for floats;
 // relative errors stand beside them as powers of two. Those of f64 are fdlibm's, Taylor's where that needs no more
-// terms, and Chebyshev's for 2^r, tanh and erf.
+// terms, and Chebyshev's for 2^r, tanh and erf. Those of atan are minimax (Remez).
 
 #pragma once
 
@@ -76,6 +76,11 @@ struct Coefficients<false> {
   /// (sin(r) / r - 1) / r^2 for |r| <= pi/4: 2^-27.4; (cos(r) - 1 + r^2 / 2) / r^4: 2^-32. Of r^2.
   static constexpr double kSin[] = {-0.16666650772094727, 8.3319284021854401e-3, -1.9484860240481794e-4};
   static constexpr double kCos[] = {4.1666638106107712e-2, -1.3886969536542892e-3, 2.4395514628849924e-5};
+  /// (atan(r) / r - 1) / r^2 for |r| <= 1, of r^2: 2^-27.6; pi / 2 as the sum of two.
+  static constexpr double kAtan[] = {-0.33333298563957214,  0.1999852955341339,   -0.14264015853405,
+                                     0.10950878262519836,   -0.0839928612112999,  0.057882677763700485,
+                                     -0.031103303655982018, 0.010876916348934174, -0.0017862035892903805};
+  static constexpr double kHalfPi = 0x1.921fb6p0, kHalfPiLow = -0x1.777a5cp-25;
   /// pi / 2 as the sum of two, over 2^62.
   static constexpr double kQuarter = 0x1.921fb6p-62, kQuarterLow = -0x1.777a5cp-87;
 };
@@ -159,6 +164,13 @@ struct Coefficients<true> {
   static constexpr double kCos[] = {4.16666666666666019037e-02, -1.38888888888741095749e-03,
                                     2.48015872894767294178e-05, -2.75573143513906633035e-07,
                                     2.08757232129817482790e-09, -1.13596475577881948265e-11};
+  static constexpr double kAtan[] = {
+      -0.3333333333333307,    0.1999999999995175,    -0.14285714282583328,    0.11111111007054943,
+      -0.09090907000411273,   0.07692279779276198,   -0.06666403360790629,    0.058805226113667834,
+      -0.052534912539449155,  0.04722216976837623,   -0.042188730552583605,   0.036635108336097205,
+      -0.029892211598129697,  0.02196951568013928,   -0.013885159802433659,   0.007184928223143917,
+      -0.0028786156465685996, 0.0008289747503128638, -0.00015162639878383598, 1.3168972013653194e-05};  // 2^-54.7
+  static constexpr double kHalfPi = 0x1.921fb54442d18p0, kHalfPiLow = 0x1.1a62633145c07p-54;
   static constexpr double kQuarter = 0x1.921fb54442d18p-126, kQuarterLow = 0x1.1a62633145c07p-180;  // over 2^126
 };
 

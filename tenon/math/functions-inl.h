@@ -157,6 +157,19 @@ struct Functions : A {
   TENON_MATH_INLINE Real sin(const Real& x) const { return sine(x, 0, high_bits(x) & word(kSign)); }
   TENON_MATH_INLINE Real cos(const Real& x) const { return sine(x, 1, word(0)); }
 
+  // ---- the inverse tangent ----
+
+  // Up to 1 an odd polynomial; above, pi/2 - atan(1 / x), with pi/2 as the sum of two numbers. A NaN is not above 1,
+  // and stays one.
+  TENON_MATH_INLINE Real atan(const Real& x) const {
+    const Real size = abs(x), one = number(1);
+    const Truth is_far = less(one, size);
+    const Real r = select(is_far, one / size, size), square = r * r, cube = square * r;
+    const Real curve = polynomial(math::series<C::kAtan>, square);
+    const Real far = (number(C::kHalfPi) - r) - fma(cube, curve, number(-C::kHalfPiLow));
+    return copy_sign(select(is_far, far, fma(cube, curve, r)), x);
+  }
+
   // ---- of two numbers ----
 
   // |x|^y = e^(y log |x|) with the product as a sum of two numbers: its error is multiplied by up to 100.

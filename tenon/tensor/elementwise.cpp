@@ -456,6 +456,7 @@ Tensor log10(const Tensor& x) {
 Tensor log1p(const Tensor& x) { return real_unary(Op::log1p, x); }
 Tensor sin(const Tensor& x) { return real_unary(Op::sin, x); }
 Tensor cos(const Tensor& x) { return real_unary(Op::cos, x); }
+Tensor atan(const Tensor& x) { return real_unary(Op::atan, x); }
 Tensor tan(const Tensor& x) {
   return in_wide(x.to(record::real_type(x.dtype())), [](const Tensor& w) { return div(sin(w), cos(w)); });
 }

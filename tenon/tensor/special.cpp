@@ -41,32 +41,6 @@ Tensor with_sign_of(const Tensor& x, const Tensor& size) { return where(lt(x, 0.
 
 // ---- arcus functions ----
 
-// Of x >= 0: reduced to |r| <= 0.66 by the addition theorem of the tangent.
-Tensor positive_atan(const Tensor& x) {
-  constexpr double kTanOf67Degrees = 2.41421356237309504880, kRestOfHalfPi = 6.123233995736765886130e-17;
-  constexpr std::array kAbove{-8.750608600031904122785e-1, -1.615753718733365076637e1, -7.500855792314704667340e1,
-                              -1.228866684490136173410e2, -6.485021904942025371773e1};
-  constexpr std::array kBelow{1.0,
-                              2.485846490142306297962e1,
-                              1.650270098316988542046e2,
-                              4.328810604912902668951e2,
-                              4.853903996359136964868e2,
-                              1.945506571482613964425e2};
-  const Tensor large = gt(x, kTanOf67Degrees), small = le(x, 0.66);
-  const auto chosen = [&](double of_large, double between) {
-    return where(large, of_large, where(small, zeros_like(x), between));
-  };
-  const Tensor r = where(large, div(-1.0, x), where(small, x, div(sub(x, 1.0), add(x, 1.0))));
-  const Tensor z = square(r);
-  const Tensor curve = mul(z, div(polynomial(z, kAbove), polynomial(z, kBelow)));
-  const Tensor rest = add(add(mul(r, curve), r), chosen(kRestOfHalfPi, kRestOfHalfPi / 2));
-  return add(chosen(pi / 2, pi / 4), rest);
-}
-
-Tensor atan_values(const Tensor& x) {
-  return where(eq(x, 0.0), x, with_sign_of(x, positive_atan(abs(x))));  // zeros keep their sign
-}
-
 // -0 is negative, too.
 Tensor is_negative(const Tensor& x) { return logical_or(lt(x, 0.0), lt(div(1.0, x), 0.0)); }
 
@@ -74,7 +48,7 @@ Tensor atan2_values(const Tensor& y, const Tensor& x) {
   const Tensor a = abs(y), b = abs(x), both_infinite = logical_and(isinf(a), isinf(b)),
                both_zero = logical_and(eq(a, 0.0), eq(b, 0.0));
   const Tensor quotient = where(both_infinite, 1.0, where(both_zero, 0.0, div(a, b)));
-  const Tensor first = positive_atan(quotient);
+  const Tensor first = atan(quotient);
   const Tensor angle = where(is_negative(x), sub(pi, first), first);
   const Tensor is_nan = logical_or(isnan(x), isnan(y));
   return where(is_nan, add(x, y), where(is_negative(y), neg(angle), angle));
@@ -82,19 +56,15 @@ Tensor atan2_values(const Tensor& y, const Tensor& x) {
 
 }  // namespace
 
-Tensor atan(const Tensor& x) {
-  return real_function(x, "atan", atan_values, [](const Tensor& w) { return div(1.0, add(square(w), 1.0)); });
-}
-
 Tensor asin(const Tensor& x) {
   return real_function(
-      x, "asin", [](const Tensor& w) { return atan_values(div(w, sqrt(mul(sub(1.0, w), add(1.0, w))))); },
+      x, "asin", [](const Tensor& w) { return atan(div(w, sqrt(mul(sub(1.0, w), add(1.0, w))))); },
       [](const Tensor& w) { return rsqrt(sub(1.0, square(w))); });
 }
 
 Tensor acos(const Tensor& x) {
   return real_function(
-      x, "acos", [](const Tensor& w) { return mul(atan_values(sqrt(div(sub(1.0, w), add(1.0, w)))), 2.0); },
+      x, "acos", [](const Tensor& w) { return mul(atan(sqrt(div(sub(1.0, w), add(1.0, w)))), 2.0); },
       [](const Tensor& w) { return neg(rsqrt(sub(1.0, square(w)))); });
 }
 

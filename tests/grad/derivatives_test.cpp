@@ -44,6 +44,7 @@ TEST(Autograd, SecondDerivativesOfEverySmoothFunction) {
       {"sin", sin},
       {"cos", cos},
       {"tan", tan},
+      {"atan", atan},
       {"tanh", tanh},
       {"sinh", sinh},
       {"cosh", cosh},

@@ -629,6 +629,7 @@ std::vector<Row> all_rows() {
       unary(Op::log1p, {-0.8, 4}, {[](D x, D, D) { return std::log1p(x); }}, kDiff),
       unary(Op::sin, {-4, 4}, {[](D x, D, D) { return std::sin(x); }}, kDiff),
       unary(Op::cos, {-4, 4}, {[](D x, D, D) { return std::cos(x); }}, kDiff),
+      unary(Op::atan, {-4, 4}, {[](D x, D, D) { return std::atan(x); }}, kDiff),
       unary(Op::tanh, {}, {[](D x, D, D) { return std::tanh(x); }}, kDiff),
       unary(Op::sigmoid, {-4, 4},
             {[](D x, D, D) { return static_cast<D>(1 / (1 + std::exp(-static_cast<long double>(x)))); }}, kDiff),

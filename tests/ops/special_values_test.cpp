@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "tenon/base/error.h"
 #include "tenon/device/registry.h"
@@ -135,12 +136,13 @@ TEST_P(SpecialReals, FunctionsReachTheirLimits) {
   at(Op::erf, {-kInf, kInf, -0.0, kNan}, {-1, 1, -0.0, kNan});
   at(Op::sin, {-0.0, kInf, kNan}, {-0.0, kNan, kNan});
   at(Op::cos, {0, kInf, kNan}, {1, kNan, kNan});
+  at(Op::atan, {-kInf, kInf, -0.0, 0, kNan}, {-std::numbers::pi / 2, std::numbers::pi / 2, -0.0, 0, kNan});
   at(Op::round, {-0.5, -0.0, 0.5, 1.5, 2.5, -2.75, -kInf, kInf, kNan}, {-0.0, -0.0, 0, 2, 2, -3, -kInf, kInf, kNan});
   at(Op::floor, {-0.5, -0.0, 2.75, -kInf, kInf, kNan}, {-1, -0.0, 2, -kInf, kInf, kNan});
 }
 
 TEST_P(SpecialReals, SmallArgumentsKeepTheirDigits) {
-  for (Op op : {Op::expm1, Op::log1p, Op::sin, Op::tanh}) {
+  for (Op op : {Op::expm1, Op::log1p, Op::sin, Op::atan, Op::tanh}) {
     EXPECT_TRUE(gives(ir::unary(op, reals({1e-30, -1e-30})), {1e-30, -1e-30})) << ir::name(op);
   }
 }

@@ -334,6 +334,7 @@ const RealFunction kRealFunctions[] = {
     {"sin", sin, std::sin},
     {"cos", cos, std::cos},
     {"tan", tan, std::tan},
+    {"atan", atan, std::atan},
     {"tanh", tanh, std::tanh},
     {"sinh", sinh, std::sinh},
     {"cosh", cosh, std::cosh},
