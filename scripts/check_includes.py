@@ -68,7 +68,7 @@ PUBLIC = {
 }
 INTERNAL_TENSOR = {
     f"tenon/tensor/{name}.h" for name in (
-        "access", "generator_state", "hooks", "mapping", "pending_writes", "record", "recording", "settle", "signature", "slices",
+        "access", "generator_state", "held", "hooks", "mapping", "pending_writes", "record", "recording", "settle", "signature", "slices",
         "tensor_impl", "trace")
 }
 

@@ -91,8 +91,9 @@ std::string describe(const Kernel& kernel) {
   return shortened(fmt::format("fused {} rows of {}:{}", nest.rows(), nest.row_size(), ops_of(nest)), 200);
 }
 
-AboutRef about(const Kernel& kernel) {
+AboutRef about(const Kernel& kernel, std::string_view by) {
   auto made = std::make_shared<About>();
+  made->by = by;
   made->kind = kind_of(kernel);
   made->what = describe(kernel);
   if (const auto* call = std::get_if<ir::Call>(&kernel)) made->flops = flops_of(*call);
@@ -104,6 +105,7 @@ Span span_of(std::string_view device, const Launch& launch) {
   Span span = transfer(device, Span::Kind::launch, 0);
   if (launch.program->about) span.about = launch.program->about;
   span.label = launch.label;
+  span.live = launch.live;
   const size_t scratch = launch.program->scratch_bytes() > 0 ? 1 : 0;
   for (size_t i = 0; i + scratch < launch.args.size(); ++i) span.bytes += launch.args[i].bytes;
   return span;

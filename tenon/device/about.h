@@ -12,7 +12,8 @@ namespace tenon::device {
 
 /// One short line: the op with its operands, or the ops of a fused kernel with its space.
 std::string describe(const Kernel& kernel);
-AboutRef about(const Kernel& kernel);
+/// `by`: the library that computes it, if any.
+AboutRef about(const Kernel& kernel, std::string_view by = {});
 
 /// The span of a command that is about to run, without its times.
 Span span_of(std::string_view device, const Launch& launch);

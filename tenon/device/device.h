@@ -91,6 +91,7 @@ struct Launch {
   bool writes_state = false;  // some output is memory that has held a value before, which a fault leaves there
   ir::Numbers numbers = {};   // of which instructions take one by its index, and a call its only one
   base::Label label = 0;      // the module and the pass that it runs for
+  Live live = {};             // of the arena of its plan
 };
 /// Moves `to.bytes` bytes inside the device.
 struct Copy {
@@ -168,6 +169,9 @@ class Device {
   virtual ~Device();
   virtual const ir::Limits& limits() const = 0;
   virtual Compiler& compiler() = 0;
+  /// As the registry has it; it lives for good.
+  std::string_view name() const { return name_; }
+  void set_name(std::string_view name) { name_ = kept_name(name); }
   /// Chip, driver and size in one line for people; empty by default.
   virtual std::string describe() const;
   virtual Buffer allocate(size_t bytes) = 0;
@@ -230,6 +234,7 @@ class Device {
  private:
   [[noreturn]] void throw_lost() const;
 
+  std::string_view name_;
   std::unique_ptr<Pool> pool_;
   MemoryCounter memory_;
   std::atomic<bool> is_lost_{false};

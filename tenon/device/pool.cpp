@@ -28,7 +28,8 @@ size_t size_class(size_t bytes) {
 void require_one_buffer(size_t bytes, const ir::Limits& limits) {
   if (bytes > limits.max_binding)
     fail_out_of_memory(
-        "{} bytes asked for at once, but the device takes no single buffer above {}: split the tensor along an axis, or "
+        "{} bytes asked for at once, but the device takes no single buffer above {}: split the tensor along an axis, "
+        "or "
         "use a smaller batch or another device",
         bytes, limits.max_binding);
 }
@@ -47,6 +48,7 @@ size_t Pool::bytes_taken(size_t bytes) const {
 Buffer Pool::take(size_t bytes) {
   require_one_buffer(bytes, device_.limits());
   const size_t wanted = bytes_taken(bytes);
+  HostSpan span(HostWork::reuse, wanted);
   device_.require_alive();
   std::lock_guard lock(mutex_);
   const auto found = free_.find(wanted);
@@ -62,6 +64,7 @@ Buffer Pool::take(size_t bytes) {
     release_all();
     if (stats_.in_use + wanted > stats_.limit) fail(wanted, "the memory limit is reached");
   }
+  span.becomes(HostWork::allocate);
   require_memory(wanted);
   Buffer buffer;
   try {
@@ -101,7 +104,10 @@ void Pool::give_back(const Buffer& buffer) {
   leaving.push_back(buffer);
 #endif
   lock.unlock();
-  for (const Buffer& one : leaving) device_.release(one);
+  for (const Buffer& one : leaving) {
+    const HostSpan span(HostWork::release, one.bytes);
+    device_.release(one);
+  }
 }
 
 // With the lock held; something is kept.
@@ -141,7 +147,10 @@ void Pool::require_memory(size_t wanted) {
 // With the lock held.
 void Pool::release_all() {
   for (auto& [bytes, kept] : free_) {
-    for (const Kept& one : kept) device_.release(one.buffer);
+    for (const Kept& one : kept) {
+      const HostSpan span(HostWork::release, one.buffer.bytes);
+      device_.release(one.buffer);
+    }
   }
   free_.clear();
   stats_.cached = 0;

@@ -69,21 +69,6 @@ class Writer {
   std::string text_;
 };
 
-std::string json_string(std::string_view text) {
-  std::string made = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      (made += '\\') += c;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      made += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      made += c;
-  }
-  return made + '"';
-}
-
-std::string microseconds(uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
-
 }  // namespace
 
 std::vector<ProfileRow> sorted(const std::map<std::string, ProfileRow>& rows, ProfileSort sort) {
@@ -98,6 +83,10 @@ std::vector<ProfileRow> sorted(const std::map<std::string, ProfileRow>& rows, Pr
 }
 
 void ProfileTable::add(const Span& span) {
+  if (span.kind == Span::Kind::note) {
+    ++notes_[span.about->kind + ": " + span.about->what];
+    return;
+  }
   if (span.kind == Span::Kind::host) return add_host(span);
   Device& device = devices_[span.device];
   device.busy_ns += span.ns();
@@ -134,6 +123,8 @@ std::string ProfileTable::text(ProfileSort sort, size_t most_rows, uint64_t wall
     to.rows(fmt::format("by module, on {}", name), device.modules, sort, device.busy_ns);
     to.rows(fmt::format("by pass, on {}", name), device.passes, sort, device.busy_ns);
   }
+  if (!notes_.empty()) to.line("");
+  for (const auto& [text, count] : notes_) to.line("{} times {}", count, text);
   if (host_.empty()) return to.take();
   to.line("");
   to.line("{:>7} {:>11} {:>8} {:>11} {:>11}  {}", "share", "total", "count", "average", "own", "on the host");
@@ -141,49 +132,6 @@ std::string ProfileTable::text(ProfileSort sort, size_t most_rows, uint64_t wall
     to.line("{:5.1f} % {:8.3f} ms {:8} {:8.1f} us {:8.3f} ms  {}", share(row.ns, wall_ns), milliseconds(row.ns),
             row.count, row.average_ns() / 1e3, milliseconds(row.self_ns), row.name);
   return to.take();
-}
-
-std::string chrome_trace(const std::vector<Span>& spans, uint64_t begin_ns) {
-  std::map<std::string_view, size_t> devices;  // and their process in the trace
-  for (const Span& span : spans) {
-    if (span.kind != Span::Kind::host) devices.emplace(span.device, 0);
-  }
-  std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
-  const auto name_process = [&](size_t process, std::string_view name) {
-    text += fmt::format("{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{},\"tid\":0,\"args\":{{\"name\":{}}}}},\n",
-                        process, json_string(name));
-    text += fmt::format(
-        "{{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":{},\"tid\":0,\"args\":{{\"sort_index\":{}}}}}", process,
-        process);
-  };
-  name_process(1, "host");
-  size_t processes = 1;
-  for (auto& [name, process] : devices) {
-    process = ++processes;
-    text += ",\n";
-    name_process(process, fmt::format("device {}", name));
-  }
-  for (const Span& span : spans) {
-    const bool is_host = span.kind == Span::Kind::host;
-    const std::string module = base::path_of(span.label);
-    const std::string name = module.empty() ? span.about->kind : fmt::format("{} ({})", span.about->kind, module);
-    text += fmt::format(
-        ",\n{{\"ph\":\"X\",\"name\":{},\"cat\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},\"args\":{{",
-        json_string(name),
-        is_host                           ? "host"
-        : span.kind == Span::Kind::launch ? "kernel"
-                                          : "transfer",
-        is_host ? 1 : devices[span.device], is_host ? span.thread : 0, microseconds(span.begin_ns - begin_ns),
-        microseconds(span.ns()));
-    text += fmt::format("\"what\":{}", json_string(span.about->what));
-    if (!module.empty()) text += fmt::format(",\"module\":{}", json_string(module));
-    if (span.kind == Span::Kind::launch)
-      text += fmt::format(",\"pass\":\"{}\"", base::pass_name(base::pass_of(span.label)));
-    if (span.bytes > 0) text += fmt::format(",\"bytes\":{}", span.bytes);
-    if (span.about->flops > 0) text += fmt::format(",\"flops\":{:.0f}", span.about->flops);
-    text += "}}";
-  }
-  return text + "\n]}\n";
 }
 
 }  // namespace tenon::device

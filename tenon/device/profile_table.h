@@ -51,13 +51,11 @@ class ProfileTable {
   };
   std::map<std::string_view, Device> devices_;
   std::map<std::string, ProfileRow> host_;
+  std::map<std::string, uint64_t> notes_;
   std::map<uint32_t, std::vector<Ended>> ended_;  // by thread: spans that may lie inside of one that has not ended
 };
 
 /// The rows of a map in this order.
 std::vector<ProfileRow> sorted(const std::map<std::string, ProfileRow>& rows, ProfileSort sort);
-
-/// Spans as the JSON that chrome://tracing and ui.perfetto.dev open: host and devices on one clock, which begins here.
-std::string chrome_trace(const std::vector<Span>& spans, uint64_t begin_ns);
 
 }  // namespace tenon::device

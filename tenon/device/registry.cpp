@@ -172,6 +172,7 @@ Device& open(ir::DeviceId id) {
   if (!entry.device) {
     entry.require_presence();
     entry.device = entry.backend.open();
+    entry.device->set_name(entry.backend.name);
   }
   return *entry.device;
 }

@@ -2,8 +2,10 @@
 
 #include "tenon/device/storage.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <numeric>
 
 #include "tenon/base/interrupt.h"
 #include "tenon/device/pool.h"
@@ -34,20 +36,51 @@ std::recursive_mutex& before_mutex() {
   return mutex;
 }
 
+// Values are what is held beside all others: most storages come and go without being counted once more.
+void hold(Device& device, Holder holder, size_t bytes) {
+  if (holder != Holder::values) device.memory().hold(holder, bytes);
+}
+void drop(Device& device, Holder holder, size_t bytes) {
+  if (holder != Holder::values) device.memory().drop(holder, bytes);
+}
+
+void show_memory(Device& device) {
+  if (wanted()) add(sample_memory(device));
+}
+
 }  // namespace
 
-Storage::Storage(Device& device, size_t bytes)
-    : device_(device), buffer_(device.pool().take(bytes)), id_(next_id()), version_(next_version()) {
+MemorySample sample_memory(Device& device) {
+  MemorySample sample{device.name(), now_ns(), device.memory().held(), device.pool().cached_bytes()};
+  const uint64_t named = std::accumulate(sample.held.begin(), sample.held.end(), uint64_t{0});
+  const uint64_t in_all = device.memory().stats().live_bytes;
+  sample.held[static_cast<size_t>(Holder::values)] = std::max(in_all, named) - named;
+  return sample;
+}
+
+Storage::Storage(Device& device, size_t bytes, Holder holder)
+    : device_(device), buffer_(device.pool().take(bytes)), holder_(holder), id_(next_id()), version_(next_version()) {
   buffer_.bytes = bytes;  // what was asked for: the pool may have given a little more
   of_all_devices().add(bytes);
   device.memory().add(bytes);
+  hold(device, holder, bytes);
+  show_memory(device);
 }
 
 Storage::Storage(Device& device, const Buffer& adopted, std::shared_ptr<const void> owner)
     : device_(device), buffer_(adopted), owner_(std::move(owner)), id_(next_id()), version_(next_version()) {}
 
+void Storage::hold_as(Holder holder) {
+  const Holder before = holder_.exchange(holder);
+  if (owner_ || before == holder) return;
+  drop(device_, before, buffer_.bytes);
+  hold(device_, holder, buffer_.bytes);
+  show_memory(device_);
+}
+
 std::shared_ptr<Storage> Storage::give_address_away() {
   auto taken = std::make_shared<Storage>(device_, buffer_.bytes);
+  taken->holder_ = holder_.exchange(taken->holder_);
   std::swap(buffer_, taken->buffer_);
   std::swap(owner_, taken->owner_);
   taken->version_ = version_;  // what is recorded writes the same name there again
@@ -160,8 +193,10 @@ Storage::~Storage() {
   }
   of_all_devices().remove(buffer_.bytes);
   device_.memory().remove(buffer_.bytes);
+  drop(device_, holder_, buffer_.bytes);
   buffer_.bytes = device_.pool().bytes_taken(buffer_.bytes);
   device_.pool().give_back(buffer_);
+  show_memory(device_);
 }
 
 MemoryStats memory_stats() { return of_all_devices().stats(); }

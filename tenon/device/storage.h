@@ -13,7 +13,7 @@ namespace tenon::device {
 
 class Storage : public ir::Data {
  public:
-  Storage(Device& device, size_t bytes);
+  Storage(Device& device, size_t bytes, Holder holder = Holder::values);
   /// Over memory that the device has adopted and `owner` keeps; it never enters the pool and no total counts it.
   Storage(Device& device, const Buffer& adopted, std::shared_ptr<const void> owner);
   ~Storage() override;
@@ -31,6 +31,10 @@ class Storage : public ir::Data {
   /// Whether a loop has carried what lies in it from one of its steps to the next: see exec::add_unread().
   bool is_carried() const { return is_carried_; }
   void note_carried() { is_carried_ = true; }
+
+  /// What lies in it, as profiles show it.
+  Holder holder() const { return holder_; }
+  void hold_as(Holder holder);
 
   /// Another storage takes over the memory, and this one gets memory of its own, which is not filled.
   std::shared_ptr<Storage> give_address_away();
@@ -57,6 +61,7 @@ class Storage : public ir::Data {
   Device& device_;
   Buffer buffer_;
   std::shared_ptr<const void> owner_;  // of adopted memory; null where the memory is the pool's
+  std::atomic<Holder> holder_ = Holder::values;
   uint64_t id_, version_;
   Ticket ready_;
   Ticket beneath_;  // when what is overwritten was there
@@ -107,5 +112,7 @@ inline StorageRef storage_of(const ir::DataRef& data) { return std::static_point
 
 /// Totals of one device; memory_stats.h has those of all.
 MemoryStats memory_stats(Device& device);
+/// What is held of its memory now.
+MemorySample sample_memory(Device& device);
 
 }  // namespace tenon::device

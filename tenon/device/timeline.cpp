@@ -84,6 +84,31 @@ void add(Span span) {
   for (Listener* each : to.all) each->on_span(span);
 }
 
+void add(const MemorySample& sample) {
+  Listeners& to = listeners();
+  std::lock_guard lock(to.mutex);
+  for (Listener* each : to.all) each->on_memory(sample);
+}
+
+void add_note(std::string_view kind, const std::string& text) {
+  if (!wanted()) return;
+  auto made = std::make_shared<About>();
+  made->kind = kind;
+  made->what = text;
+  Span span;
+  span.kind = Span::Kind::note;
+  span.thread = number_of_thread();
+  span.label = base::label();
+  span.about = std::move(made);
+  span.begin_ns = span.end_ns = now_ns();
+  add(std::move(span));
+}
+
+std::string_view holder_name(Holder holder) {
+  constexpr std::array<std::string_view, kHolders> kNames{"weights", "moments", "gradients", "other tensors", "arena"};
+  return kNames[static_cast<size_t>(holder)];
+}
+
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
@@ -96,22 +121,23 @@ std::string_view kept_name(std::string_view name) {
 }
 
 const AboutRef& about(Span::Kind transfer) {
-  static const std::array<AboutRef, 6>& all =
-      *new std::array<AboutRef, 6>{about_work("kernel"),   about_work("copy"), about_work("upload"),
-                                   about_work("download"), about_work("fill"), about_work("host")};
+  static const std::array<AboutRef, 7>& all = *new std::array<AboutRef, 7>{
+      about_work("kernel"), about_work("copy"), about_work("upload"), about_work("download"),
+      about_work("fill"),   about_work("host"), about_work("note")};
   return all[static_cast<size_t>(transfer)];
 }
 
 HostSpan::HostSpan(std::string name) : begin_(wanted() ? now_ns() : 0), name_(std::move(name)) {}
 
 void HostSpan::finish() {
-  static const std::array<AboutRef, 6>& works =
-      *new std::array<AboutRef, 6>{about_work("record"), about_work("plan"),   about_work("compile"),
-                                   about_work("run"),    about_work("replay"), about_work("wait")};
+  static const std::array<AboutRef, 9>& works = *new std::array<AboutRef, 9>{
+      about_work("record"), about_work("plan"),     about_work("compile"), about_work("run"),    about_work("replay"),
+      about_work("wait"),   about_work("allocate"), about_work("reuse"),   about_work("release")};
   Span span;
   span.thread = number_of_thread();
   span.label = base::label();
   span.about = name_.empty() ? works[static_cast<size_t>(work_)] : about_work(std::move(name_));
+  span.bytes = bytes_;
   span.begin_ns = begin_;
   span.end_ns = now_ns();
   add(std::move(span));

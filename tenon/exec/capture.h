@@ -45,6 +45,7 @@ class Capture {
   std::vector<Output> outputs_;
   std::vector<device::Pin> memory_;  // all that is read or written: it stays where it is
   std::unique_ptr<device::Recording> recording_;
+  std::string taken_apart_;  // as in Executable
   size_t launches_ = 0;
 };
 

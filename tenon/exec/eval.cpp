@@ -75,6 +75,7 @@ std::vector<StorageRef> old_values(const Executable& executable, const Graph& gr
 
 void run(const Executable& executable, const Graph& graph, Device& target, bool caller_waits, Clock::time_point start) {
   Engine& all = engine();
+  if (!executable.taken_apart.empty()) device::add_note("taken apart", executable.taken_apart);
   const Binding memory = bind(executable, graph, target);
   for (const StorageRef& leaf : memory.leaves) leaf->require_computed();
   const uint64_t run = ++all.runs;
@@ -98,7 +99,10 @@ void run(const Executable& executable, const Graph& graph, Device& target, bool 
     const Place place = executable.results[i].place;
     memory.results[i]->set_version(version_of_result(executable, i, run));
     memory.results[i]->set_ready(ticket, executable.overwritten[i] != plan::Plan::kNone);
-    if (!is_done && old[i]) memory.results[i]->keep_before(old[i]);
+    if (!is_done && old[i]) {
+      memory.results[i]->hold_as(old[i]->holder());
+      memory.results[i]->keep_before(old[i]);
+    }
     graph.node_at(place)->set_data(place.result, memory.results[i]);
   }
   ++all.stats.evaluations;

@@ -68,6 +68,42 @@ class NodesByLabel {
   std::unordered_map<base::Label, uint32_t> by_label_;
 };
 
+// Bytes of the arena in use while each launch runs, by what they are for. What the forward pass makes and a later pass
+// reads is kept; what the backward pass makes and the optimizer reads is a gradient.
+std::vector<device::Live> live_of(const plan::Plan& plan, std::span<const size_t> scratch) {
+  struct Change {
+    int64_t kept = 0, gradients = 0, scratch = 0;
+  };
+  const size_t count = plan.launches.size();
+  std::vector<Change> changes(count + 1);
+  const auto pass_at = [&](uint32_t launch) { return base::pass_of(plan.launches[launch].label); };
+  for (const plan::Temporary& one : plan.temporaries) {
+    const plan::Interval& life = one.life;
+    if (life.first >= count || life.last >= count) continue;
+    const base::Pass made = pass_at(life.first), read = pass_at(life.last);
+    int64_t Change::*const kind = made == base::Pass::forward && read != made                     ? &Change::kept
+                                  : made == base::Pass::backward && read == base::Pass::optimizer ? &Change::gradients
+                                                                                                  : &Change::scratch;
+    size_t at_first = life.bytes;
+    for (const plan::Stretch& piece : life.later) {
+      at_first -= std::min(at_first, piece.bytes);
+      if (piece.first < count) changes[piece.first].*kind += static_cast<int64_t>(piece.bytes);
+    }
+    changes[life.first].*kind += static_cast<int64_t>(at_first);
+    changes[life.last + 1].*kind -= static_cast<int64_t>(life.bytes);
+  }
+  std::vector<device::Live> live(count);
+  Change now;
+  for (size_t i = 0; i < count; ++i) {
+    now.kept += changes[i].kept;
+    now.gradients += changes[i].gradients;
+    now.scratch += changes[i].scratch;
+    live[i] = {static_cast<uint64_t>(now.kept), static_cast<uint64_t>(now.gradients),
+               static_cast<uint64_t>(now.scratch) + scratch[i], plan.peak_live_bytes};
+  }
+  return live;
+}
+
 }  // namespace
 
 std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bool>& as_argument,
@@ -91,11 +127,14 @@ std::shared_ptr<const Executable> build(const Graph& graph, const std::vector<bo
   if (std::any_of(scratch.begin(), scratch.end(), [](size_t bytes) { return bytes > 0; }))
     plan::lay_out_with_scratch(plan, limits, scratch);
   NodesByLabel by_label(graph);
+  const std::vector<device::Live> live = live_of(plan, scratch);
   for (plan::Launch& launch : plan.launches) {
     device::ProgramRef program = compiled[launch.kernel];
     const uint32_t node = by_label.find(launch);
-    made->launches.push_back({std::move(program), std::move(launch), node});
+    made->launches.push_back({std::move(program), std::move(launch), node, live[made->launches.size()]});
   }
+  for (const ir::Op op : plan.taken_apart)
+    made->taken_apart += fmt::format("{}{}", made->taken_apart.empty() ? "" : ", ", ir::name(op));
   made->slots = plan.slots;
   made->overwritten = plan.overwritten;
   made->arena_bytes = plan.arena_bytes;
@@ -135,7 +174,7 @@ Binding bind(const Executable& executable, const Graph& graph, device::Device& t
   }
   const size_t slab = executable.slab_bytes;
   for (size_t left = executable.arena_bytes; left > 0; left -= std::min(left, slab))
-    binding.slabs.push_back(std::make_shared<Storage>(target, std::min(left, slab)));
+    binding.slabs.push_back(std::make_shared<Storage>(target, std::min(left, slab), device::Holder::arena));
   return binding;
 }
 
@@ -194,6 +233,7 @@ std::vector<device::Command> commands_of(const Executable& executable, const Gra
     for (const plan::Argument& argument : launch.what.args) command.args.push_back(arg_of(argument));
     command.writes_state = launch.what.writes_state;
     command.numbers = launch.what.numbers;
+    command.live = launch.live;
     if (launch.node != plan::Plan::kNone) command.label = graph.nodes()[launch.node]->label();
     if (const size_t scratch = launch.program->scratch_bytes())
       command.args.push_back(in_arena(launch.what.scratch_offset, scratch, 0));

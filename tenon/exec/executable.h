@@ -23,6 +23,7 @@ struct Executable {
     device::ProgramRef program;
     plan::Launch what;
     uint32_t node = plan::Plan::kNone;  // of the graph: one with its label, or none
+    device::Live live = {};
   };
   /// Where a leaf of the plan comes from.
   struct Leaf {
@@ -42,6 +43,7 @@ struct Executable {
   std::vector<uint32_t> overwritten;  // per result, as in Plan
   std::vector<LiteralArg> literals;
   size_t arena_bytes = 0, slab_bytes = 0;  // as in Plan
+  std::string taken_apart;                 // as in Plan, for people
 };
 
 /// Plans for a device of these limits, the target's as a rule, and compiles. Literals with `as_argument` set are

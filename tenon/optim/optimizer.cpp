@@ -19,6 +19,7 @@
 #include "tenon/tensor/access.h"
 #include "tenon/tensor/autograd.h"
 #include "tenon/tensor/creation.h"
+#include "tenon/tensor/held.h"
 #include "tenon/tensor/ops.h"
 #include "tenon/tensor/stats.h"
 #include "tenon/tensor/trace.h"
@@ -130,6 +131,20 @@ void Optimizer::lay_out(std::vector<std::string>& moments, double initial) {
   step_ = zeros({}, Options(DType::i32, arenas_[0].weights.device())).clone().eval();
   for (const Arena& arena : arenas_) trim_memory(arena.weights.device());  // of what initial values took
   bring_numbers();
+  name_memory();
+}
+
+// Profiles tell weights and moments from other tensors.
+void Optimizer::name_memory() const {
+  for (const Arena& arena : arenas_) {
+    hold_as(arena.weights, device::Holder::weights);
+    hold_as(shadow_of(arena.weights), device::Holder::weights);
+    for (const Tensor& moment : arena.moments) hold_as(moment, device::Holder::moments);
+    hold_as(arena.average, device::Holder::moments);
+    hold_as(arena.gradients, device::Holder::gradients);
+    if (!device::wanted()) continue;
+    for (const PlacedParameter& one : arena.placed) hold_as(one.parameter.grad(), device::Holder::gradients);
+  }
 }
 
 // Numbers travel to where the weights are, as exact as the most exact of them.
@@ -303,6 +318,7 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   if (has_average_in_place())
     base::fail("optimizer", "the averages stand in the place of the weights; call swap_average() to put them back");
   const NoGrad updating;
+  if (device::wanted() && !Trace::current()) name_memory();
   const unread::Pause own_values;
   std::vector<std::vector<Run>> runs;
   bool any = false;
@@ -333,8 +349,8 @@ void Optimizer::step(GradScaler* scaler, const Tensor& when) {
   }
   Tensor is_applied = when;
   if (finite.defined()) is_applied = is_applied.defined() ? logical_and(is_applied, finite) : finite;
-  // The update reads the condition from its first multiplication on, so that all of it is one kernel: parts that could be
-  // computed before the condition is known would be kernels of their own. What is not applied may be anything.
+  // The update reads the condition from its first multiplication on, so that all of it is one kernel: parts that could
+  // be computed before the condition is known would be kernels of their own. What is not applied may be anything.
   Tensor clip = clip_factor_;
   if (clip.defined() && is_applied.defined()) clip = where(is_applied, clip, zeros_like(clip));
   const Tensor count = step_ + 1;
@@ -406,6 +422,7 @@ void Optimizer::gather() {
     gather_weights(arena);
     follow_weights(arena);
   }
+  name_memory();
 }
 
 void Optimizer::zero_grad() {
@@ -420,6 +437,7 @@ void Optimizer::keep_gradients() {
     const Options options(computing_type(arena.weights), arena.weights.device());
     if (!arena.gradients.defined()) arena.gradients = zeros({arena.size}, options).clone().eval();
   }
+  name_memory();
 }
 
 void Optimizer::accumulate() {
@@ -517,6 +535,7 @@ void Optimizer::keep_shadow(DType dtype) {
   for (Arena& arena : arenas_) {
     if (arena.weights.dtype() == DType::f32) tenon::keep_shadow(arena.weights, dtype);
   }
+  name_memory();
 }
 
 void Optimizer::keep_average(double decay) {
@@ -527,6 +546,7 @@ void Optimizer::keep_average(double decay) {
   const NoGrad copying;
   for (Arena& arena : arenas_) arena.average = arena.weights.to(computing_type(arena.weights)).clone().eval();
   averaged_ = zeros_like(step_).clone().eval();
+  name_memory();
 }
 
 void Optimizer::move_average(Arena& arena, const Tensor& weights, const Tensor& is_applied) {

@@ -199,6 +199,7 @@ class Optimizer {
   void gather_weights(Arena& arena);
   void follow_weights(Arena& arena);
   void bring_numbers();
+  void name_memory() const;
   bool is_home(const Arena& arena, const PlacedParameter& one) const;
   std::vector<Run> runs_of(const Arena& arena) const;
   Tensor gradient_of(const Arena& arena, const Run& run) const;

@@ -102,8 +102,9 @@ std::optional<std::vector<Value>> with_even_table(const Node& node, std::span<co
   return std::vector{ir::gather(table, in[1], static_cast<size_t>(attrs.axis), attrs.use)};
 }
 
-// Calls that the device lacks are taken apart, and what comes of that too.
-std::vector<Value> with_calls_of(const ir::Limits& limits, std::vector<Value> outputs) {
+// Calls that the device lacks are taken apart, and what comes of that too. Convolutions are noted: as products of
+// windows they take longer than where a device has them.
+std::vector<Value> with_calls_of(const ir::Limits& limits, std::vector<Value> outputs, std::vector<Op>& noted) {
   if (limits.missing_calls.empty()) return outputs;
   const auto is_there = [&](const Node& node) {
     const auto* conv = std::get_if<ir::ConvAttrs>(&node.attrs());
@@ -122,6 +123,8 @@ std::vector<Value> with_calls_of(const ir::Limits& limits, std::vector<Value> ou
       }
       if (!is_missing(node)) return std::nullopt;
       found = true;
+      const bool is_convolution = std::holds_alternative<ir::ConvAttrs>(node.attrs());
+      if (is_convolution && std::ranges::find(noted, node.op()) == noted.end()) noted.push_back(node.op());
       return ir::decompose(node.op(), in, node.attrs());
     });
   }
@@ -264,7 +267,8 @@ Plan make_plan(const Request& request) {
   std::vector<Value> simple =
       simplified_graph(with_steps(with_compositions(request.limits, wanted)), request, realm, literals);
   if (request.limits.channels_last) simple = with_channels_last(simple, request.takes);
-  Recomputed graph{with_calls_of(request.limits, std::move(simple)), {}};
+  std::vector<Op> taken_apart;
+  Recomputed graph{with_calls_of(request.limits, std::move(simple), taken_apart), {}};
   if (!request.limits.one_op_per_kernel) {
     const bool fuses = request.limits.fuses;
     if (fuses) graph.outputs = join_attention_gradients(graph.outputs);
@@ -274,6 +278,7 @@ Plan make_plan(const Request& request) {
   const StandIns stand_ins(wanted, std::move(graph.outputs));
   graph.outputs = stand_ins.planned();
   Plan plan = plan_graph(graph, request);
+  plan.taken_apart = std::move(taken_apart);
   for (Value& result : plan.results) result = stand_ins.wanted(result);
   for (const Value& leaf : plan.leaves) {
     const uint32_t* literal = literals.find(leaf.node.get());

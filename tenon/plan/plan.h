@@ -74,6 +74,7 @@ struct Plan {
   size_t arena_bytes = 0;
   size_t slab_bytes = 0;  // an arena larger than this is made of several buffers, each but the last of this size
   size_t peak_live_bytes = 0;
+  std::vector<ir::Op> taken_apart;  // convolutions that the device has no kernel for, each op once
 
   static constexpr uint32_t kNone = ~0u;
 

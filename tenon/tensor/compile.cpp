@@ -11,6 +11,7 @@
 #include "tenon/base/error.h"
 #include "tenon/base/nan_check.h"
 #include "tenon/base/turn.h"
+#include "tenon/device/timeline.h"
 #include "tenon/exec/log.h"
 #include "tenon/tensor/recording.h"
 #include "tenon/tensor/trace.h"
@@ -52,6 +53,7 @@ struct CompiledFunction::Impl {
   std::mutex mutex;
   std::list<Recording> recordings;  // latest first
   bool replays = true;              // until something was seen that a replay cannot do
+  std::string why_not;              // what that was
   int traces = 0;                   // in a row
 
   // The call itself; results are asked for by the caller, under the lock.
@@ -73,6 +75,7 @@ struct CompiledFunction::Impl {
   }
 
   void trace(Recording& recording, std::span<const Tensor> arguments) {
+    if (!why_not.empty()) device::add_note("not captured", why_not);
     recording.trace(function, arguments, replays && !base::checks_nan());  // a replay could not be looked into
     if (recording.is_recorded() || base::checks_nan() || !replays) return;
     const std::optional<Difference>& obstacle = recording.obstacle();
@@ -81,8 +84,8 @@ struct CompiledFunction::Impl {
     replays = false;
     while (recordings.size() > 1) recordings.pop_back();
     if (!obstacle) return;  // a function that computes nothing
-    std::fputs(fmt::format("[tenon] a captured function is called every time instead of being replayed: {}; {}\n",
-                           obstacle->text, obstacle->cure)
+    why_not = fmt::format("{}; {}", obstacle->text, obstacle->cure);
+    std::fputs(fmt::format("[tenon] a captured function is called every time instead of being replayed: {}\n", why_not)
                    .c_str(),
                stderr);
   }
@@ -94,6 +97,7 @@ struct CompiledFunction::Impl {
     const uint64_t since = recording.replays() + 1 - recording.checked();
     recordings.remove_if([&](const Recording& one) { return &one == &recording; });
     replays = false;  // it goes on as a plain function
+    why_not = fmt::format("{}; {}", differs->text, differs->cure);
     const std::string when = since == 1 ? "since the call before" : fmt::format("within its last {} calls", since);
     fail("compile", "a captured function has changed {}: {}; {}", when, differs->text, differs->cure);
   }
@@ -105,6 +109,7 @@ struct CompiledFunction::Impl {
       if (at->is_recorded()) {
         if (const std::string why = at->why_outdated(); !why.empty()) {
           exec::log_capture("recorded anew: " + why);
+          device::add_note("recorded anew", why);
           recordings.erase(at);
           break;
         }

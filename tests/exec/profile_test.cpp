@@ -344,5 +344,134 @@ TEST(Profile, TheTraceIsJsonWhoseEventsNest) {
   EXPECT_TRUE(names.contains("contract (first)"));
 }
 
+// ---- memory ----
+
+ProfileMemory most(const Profile& profile, uint64_t ProfileMemory::*member) {
+  ProfileMemory found;
+  for (const ProfileMemory& at : profile.memory()) {
+    if (at.device == "cpu" && at.*member >= found.*member) found = at;
+  }
+  return found;
+}
+
+TEST(Profile, MemoryIsToldApartByWhatHoldsIt) {
+  ProfiledTraining training(Device("cpu"), 256, 512);
+  auto step = compile([&](const Tensor& x, const Tensor& y) { return training.step(x, y); });
+  for (int i = 0; i < 4; ++i) wait({step(training.x, training.y)});
+  Profile profile;
+  for (int i = 0; i < 2; ++i) wait({step(training.x, training.y)});
+  profile.stop();
+  constexpr uint64_t kWeights = 2 * (256 * 256 + 256) * 4, kMatrix = 512 * 256 * 4;
+  EXPECT_GE(most(profile, &ProfileMemory::weights).weights, kWeights);
+  EXPECT_GE(most(profile, &ProfileMemory::moments).moments, 2 * kWeights);
+  EXPECT_GE(most(profile, &ProfileMemory::gradients).gradients, kWeights / 2);
+  EXPECT_GE(most(profile, &ProfileMemory::kept).kept, kMatrix);  // relu(first(x))
+  EXPECT_GT(most(profile, &ProfileMemory::scratch).scratch, 0u);
+  EXPECT_GE(most(profile, &ProfileMemory::values).values, 2 * kMatrix);
+  for (const ProfileMemory& at : profile.memory()) {
+    if (at.device == "cpu" && at.planned_peak > 0) {
+      EXPECT_LE(at.in_all() - at.pool - at.reserve, at.planned_peak);
+    }
+  }
+}
+
+TEST(Profile, ActivationsAreKeptUntilTheBackwardPassHasReadThem) {
+  ProfiledTraining training(Device("cpu"), 256, 512);
+  auto step = compile([&](const Tensor& x, const Tensor& y) { return training.step(x, y); });
+  for (int i = 0; i < 4; ++i) wait({step(training.x, training.y)});
+  Profile profile;
+  wait({step(training.x, training.y)});
+  profile.stop();
+  const Events kernels = launches_in(profile);
+  const auto kept_at = [&](uint64_t at_ns) {
+    uint64_t kept = 0;
+    for (const ProfileMemory& at : profile.memory()) {
+      if (at.device == "cpu" && at.at_ns <= at_ns) kept = at.kept;
+    }
+    return kept;
+  };
+  uint64_t at_backward = 0;
+  for (const ProfileEvent& one : kernels) {
+    if (one.pass == "backward" && at_backward == 0) at_backward = kept_at(one.begin_ns);
+  }
+  ASSERT_EQ(kernels.back().pass, "optimizer");
+  EXPECT_GT(at_backward, 0u);
+  EXPECT_LT(kept_at(kernels.back().begin_ns), at_backward);
+}
+
+TEST(Profile, AnAllocationIsSeenWithItsBytes) {
+  trim_memory();
+  Profile profile;
+  uint64_t held = 0;
+  {
+    const Tensor large = rand({1 << 20}).eval();
+    synchronize();
+    held = most(profile, &ProfileMemory::values).values;
+  }
+  profile.stop();
+  EXPECT_GE(held, uint64_t{4} << 20);
+  EXPECT_LE(profile.memory().back().values, held - (uint64_t{4} << 20));
+  bool is_seen = false;
+  for (const ProfileEvent& one : profile.events())
+    is_seen = is_seen || ((one.name == "allocate" || one.name == "reuse") && one.bytes >= (uint64_t{4} << 20));
+  EXPECT_TRUE(is_seen) << profile.table();
+}
+
+TEST(Profile, TheTraceHasMemoryAsCountersThatAddUp) {
+  Profile profile;
+  const Tensor large = rand({1 << 18}).eval();
+  profile.stop();
+  const auto trace = nlohmann::json::parse(profile.chrome_trace());
+  const ProfileMemory last = profile.memory().back();
+  nlohmann::json found;
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "C" && event.at("name") == "memory") found = event.at("args");
+  }
+  ASSERT_TRUE(found.is_object());
+  uint64_t sum = 0;
+  for (const auto& [name, bytes] : found.items()) sum += bytes.get<uint64_t>();
+  EXPECT_EQ(sum, last.in_all());
+  EXPECT_EQ(trace.at("tenon").at("version"), 1);
+  EXPECT_EQ(trace.at("tenon").at("devices").at(0).at("name"), "cpu");
+}
+
+TEST(Profile, SaysWhichLibraryComputesAProduct) {
+  const Tensor a = rand({512, 512}).eval();
+  Profile profile;
+  wait({matmul(a, a)});
+  profile.stop();
+  const Events kernels = launches_in(profile);
+  ASSERT_EQ(kernels.size(), 1u);
+#if defined(__x86_64__)
+  EXPECT_TRUE(kernels[0].library == "oneDNN" || kernels[0].library.empty()) << kernels[0].library;
+#else
+  EXPECT_EQ(kernels[0].library, "");
+#endif
+}
+
+// ---- notes ----
+
+TEST(Profile, NotesWhyACapturedFunctionIsNotReplayed) {
+  float factor = 1;
+  auto varies = compile([&](const Tensor& v) { return factor > 3 ? v * v : v + 1; });
+  const Tensor x = rand({8}).eval();
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 12; ++i) {
+    try {
+      wait({varies(x)});
+    } catch (const Error&) {
+    }
+    factor += 1;
+  }
+  testing::internal::GetCapturedStderr();
+  Profile profile;
+  wait({varies(x)});
+  profile.stop();
+  size_t notes = 0;
+  for (const ProfileEvent& one : profile.events()) notes += one.kind == ProfileEvent::Kind::note;
+  EXPECT_EQ(notes, 1u);
+  EXPECT_NE(profile.table().find("1 times not captured: "), std::string::npos) << profile.table();
+}
+
 }  // namespace
 }  // namespace tenon

@@ -73,11 +73,11 @@ class CpuCompiler : public device::Compiler {
   device::ProgramRef compile(const device::Kernel& kernel) override {
     auto made = std::make_shared<Compiled>();
     made->work = std::visit([](const auto& k) { return work_of(k); }, kernel);
-    made->about = device::about(kernel);
     if (const auto* nest = std::get_if<ir::LoopNest>(&kernel))
       made->tiles = compile_tiles(*nest);
     else
       made->call = compile_call(std::get<ir::Call>(kernel));
+    made->about = device::about(kernel, made->call ? made->call->library() : std::string_view());
     return made;
   }
 };

@@ -415,6 +415,10 @@ std::vector<gpu::Step> Compiler::library_steps(const device::Kernel& kernel) {
   return by_library ? by_library->steps : std::vector<gpu::Step>();
 }
 
+std::string_view Compiler::library_name(const device::Kernel& kernel) const {
+  return std::get<ir::Call>(kernel).op == ir::Op::contract ? "cuBLASLt" : "cuDNN";
+}
+
 // Sums in f32 of 16 bits are not taken beside cuDNN, which has none: programs then ask for rounded ones, which it is
 // quick at.
 bool Compiler::takes(const ir::Call& call) const {

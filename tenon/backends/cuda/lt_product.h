@@ -79,6 +79,7 @@ class Compiler : public gpu::Compiler {
  protected:
   codegen::Module lower(const device::Kernel& kernel) const override;
   std::vector<gpu::Step> library_steps(const device::Kernel& kernel) override;
+  std::string_view library_name(const device::Kernel& kernel) const override;
 
  private:
   struct Taken {

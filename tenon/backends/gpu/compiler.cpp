@@ -138,8 +138,8 @@ device::ProgramRef Compiler::assemble(const device::Kernel& kernel, const Make& 
   const codegen::Module module = lower(kernel);
   auto made = std::make_shared<Program>();
   made->scratch = module.scratch_bytes;
-  made->about = device::about(kernel);
   made->steps = library_steps(kernel);
+  made->about = device::about(kernel, made->steps.empty() ? std::string_view() : library_name(kernel));
   for (size_t i = 0; i < module.dispatches.size(); ++i) {
     const codegen::Dispatch& dispatch = module.dispatches[i];
     const std::string source = source_of(dispatch.kernel);

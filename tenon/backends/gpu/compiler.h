@@ -65,6 +65,8 @@ class Compiler : public device::Compiler {
   virtual codegen::Module lower(const device::Kernel& kernel) const;
   /// What a library does of it, before its dispatches; nothing by default.
   virtual std::vector<Step> library_steps(const device::Kernel& kernel);
+  /// Its name, where there are such steps.
+  virtual std::string_view library_name(const device::Kernel&) const { return {}; }
 
   const ir::Limits& limits() const { return limits_; }
 

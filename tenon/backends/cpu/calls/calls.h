@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 
 #include "tenon/backends/cpu/arguments.h"
 #include "tenon/ir/call.h"
@@ -20,6 +21,8 @@ class CallKernel {
   virtual ~CallKernel() = default;
   /// Memory that a run takes as one more argument, behind the outputs.
   virtual size_t scratch_bytes() const { return 0; }
+  /// The library that computes it, if any.
+  virtual std::string_view library() const { return {}; }
   /// Outputs are row-major. Several threads may run one kernel at once, each with scratch memory of its own. Indices
   /// are checked before anything is written.
   virtual void run(const Arguments& args) const = 0;

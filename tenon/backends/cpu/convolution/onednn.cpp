@@ -97,6 +97,8 @@ struct Slice {
 
 class ConvolutionOneDnn : public CallKernel {
  public:
+  std::string_view library() const override { return "oneDNN"; }
+
   ConvolutionOneDnn(const ir::Call& call, int64_t work)
       : op_(call.op),
         attrs_(std::get<ir::ConvAttrs>(call.attrs)),

@@ -35,6 +35,8 @@ class ContractEpilogue : public CallKernel {
     bias_ = call.inputs[2].dtype;
   }
 
+  std::string_view library() const override { return product_->library(); }
+
   // Sums that are rounded lie in the plan's arena: for the logits of a language model that is where gradients will lie.
   size_t scratch_bytes() const override { return bytes_of_sums() + product_->scratch_bytes(); }
 

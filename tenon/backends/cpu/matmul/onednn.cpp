@@ -60,6 +60,8 @@ Input::Wanted wanted(const ir::Operand& operand) {
 
 class ContractOneDnn : public ContractKernel {
  public:
+  std::string_view library() const override { return "oneDNN"; }
+
   explicit ContractOneDnn(const ir::Call& call)
       : a_(call.inputs[0], wanted(call.inputs[0])),
         b_(call.inputs[1], wanted(call.inputs[1])),
