@@ -45,6 +45,7 @@ void add_completion(CLI::App& app);
 void add_config(CLI::App& app);
 void add_convert(CLI::App& app);
 void add_data(CLI::App& app);
+void add_doctor(CLI::App& app);
 void add_eval(CLI::App& app);
 void add_generate(CLI::App& app);
 void add_play2048(CLI::App& app);

@@ -25,7 +25,7 @@ using namespace tenon::cli;
 
 // In the order of --help.
 constexpr void (*kCommands[])(CLI::App&) = {
-    add_train, add_generate, add_classify, add_eval,   add_play2048,    add_tune,
+    add_train, add_generate, add_classify, add_eval,   add_play2048,    add_tune,       add_doctor,
     add_data,  add_tokenize, add_convert,  add_config, add_system_info, add_completion,
 };
 

@@ -97,6 +97,20 @@ TEST_F(Cli, AMisspelledOptionIsNamedBeforeTheMissingOne) {
             "2 tenon convert: \"--lsit\" is no option; did you mean --list? See tenon convert --help");
 }
 
+TEST_F(Cli, DoctorRefusesWhatIsNoProfileInOneLine) {
+  std::ofstream(folder_ / "other.json") << R"({"traceEvents": []})";
+  std::ofstream(folder_ / "cut.json") << R"({"tenon": {"version": 1,)";
+  EXPECT_EQ(refusal("doctor nowhere.json"), "1 tenon: [profile] nowhere.json: cannot be read: No such file or directory");
+  EXPECT_EQ(refusal("doctor ."),
+            "1 tenon: [profile] .: is a folder without profile.json; tenon train --profile, or --resume FOLDER "
+            "--profile, writes one");
+  EXPECT_EQ(
+      refusal("doctor other.json"),
+      "1 tenon: [profile] other.json: is a trace, but none of Tenon's: it has no \"tenon\"; tenon train --profile "
+      "writes one");
+  EXPECT_EQ(refusal("doctor cut.json"), "1 tenon: [profile] cut.json: is not valid JSON");
+}
+
 TEST_F(Cli, WithoutACommandTheyAreListed) {
   const std::string text = refusal("");
   EXPECT_TRUE(text.starts_with("2 tenon: which command? There are ")) << text;

@@ -115,6 +115,10 @@ TEST_F(Train, ProfilesTheStepsThatItIsGiven) {
   }
   EXPECT_EQ(steps, 3);
   EXPECT_TRUE(has_module);
+  const Outcome advice = run("doctor run");
+  EXPECT_EQ(advice.code, 0) << advice.err;
+  EXPECT_NE(advice.out.find("ms were profiled; cpu was busy for"), advice.out.npos) << advice.out;
+  EXPECT_TRUE(nlohmann::json::parse(run("doctor run/profile.json --json").out).at("advice").is_array());
 }
 
 TEST_F(Train, ProfilesFiveEarlyStepsUnlessTold) {
