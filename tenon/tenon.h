@@ -120,6 +120,7 @@
 #include "tenon/train/trainer.h"
 #include "tenon/watch/doctor.h"
 #include "tenon/watch/metrics.h"
+#include "tenon/watch/profile_page.h"
 #include "tenon/watch/profile_view.h"
 #include "tenon/watch/progress.h"
 #include "tenon/watch/report.h"

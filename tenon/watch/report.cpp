@@ -14,6 +14,7 @@
 #include "tenon/io/json.h"
 #include "tenon/io/json_text.h"
 #include "tenon/watch/chart.h"
+#include "tenon/watch/profile_section.h"
 #include "tenon/watch/report_page.h"
 
 namespace tenon::watch {
@@ -257,6 +258,7 @@ std::string report_html(const ReportInput& input) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
   html += "<title>" + escaped(input.title) + "</title>\n<style>";
   html += report_style();
+  if (input.profile) html += profile_style();
   html += "</style></head>\n<body><div class=\"page\">\n";
   html +=
       "<input class=\"switch\" type=\"radio\" name=\"steps\" id=\"even\" checked>"
@@ -266,10 +268,14 @@ std::string report_html(const ReportInput& input) {
   html += "</header>\n<main>\n";
   put_figures(html, input);
   put_charts(html, input.metrics);
+  if (input.profile) html += profile_section(*input.profile);
+  if (!input.profile_problem.empty())
+    html += "<h2>Profile</h2>\n<p class=\"subtitle\">" + escaped(input.profile_problem) + "</p>\n";
   put_samples(html, input.samples);
   put_config(html, input.config);
   html += "</main>\n<footer>Written by Tenon.</footer>\n</div>\n<script>";
   html += report_script();
+  if (input.profile) html += profile_script();
   html += "</script></body></html>\n";
   return html;
 }
@@ -313,6 +319,13 @@ void report_from_folder(const fs::path& run_folder, const Table& figures) {
   if (const fs::path config = run_folder / "config.json"; fs::exists(config, ignored)) {
     const auto file = io::MappedFile::open("report", config);
     input.config = config_table(io::as_text(file->bytes()), config.string());
+  }
+  if (fs::exists(run_folder / "profile.json", ignored)) {
+    try {
+      input.profile = read_profile(run_folder / "profile.json");
+    } catch (const Error& error) {  // the curves are worth a page without it
+      input.profile_problem = error.what();
+    }
   }
   input.subtitle = "as of " + today();
   io::ReplacingFile file("report", run_folder / "report.html");

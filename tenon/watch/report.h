@@ -4,11 +4,13 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tenon/watch/metrics.h"
+#include "tenon/watch/profile_view.h"
 #include "tenon/watch/samples.h"
 
 namespace tenon::watch {
@@ -18,12 +20,14 @@ using Table = std::vector<std::pair<std::string, std::string>>;
 
 /// What the page of a run shows.
 struct ReportInput {
-  std::string title;                 // of the page
-  std::string subtitle;              // one line: the model, the machine, when
-  Table figures;                     // more figures for the top, such as the number of parameters
-  Table config;                      // keys and values
-  std::vector<StepMetrics> metrics;  // ascending steps
-  std::vector<Sample> samples;       // by step
+  std::string title;                        // of the page
+  std::string subtitle;                     // one line: the model, the machine, when
+  Table figures;                            // more figures for the top, such as the number of parameters
+  Table config;                             // keys and values
+  std::vector<StepMetrics> metrics;         // ascending steps
+  std::vector<Sample> samples;              // by step
+  std::optional<ProfileView> profile = {};  // of some steps
+  std::string profile_problem = {};         // why there is none to be shown, where there should be one
 };
 
 /// The page. Any text may stand in the input, and any number: what is not finite is marked and breaks the curve. Curves
@@ -42,7 +46,8 @@ std::string duration_text(double seconds);
 /// The leaves of a JSON object by their dotted path; fails with one line where the text is none.
 Table config_table(std::string_view json_text, const std::string& name);
 
-/// Writes RUN/report.html from what lies in RUN: metrics.jsonl, and config.json and samples where there are some.
+/// Writes RUN/report.html from what lies in RUN: metrics.jsonl, and config.json, profile.json and samples where there
+/// are some.
 /// `figures` are added at the top.
 ///   watch::report_from_folder("runs/demo");
 void report_from_folder(const std::filesystem::path& run_folder, const Table& figures = {});

@@ -119,6 +119,7 @@ TEST_F(Train, ProfilesTheStepsThatItIsGiven) {
   EXPECT_EQ(advice.code, 0) << advice.err;
   EXPECT_NE(advice.out.find("ms were profiled; cpu was busy for"), advice.out.npos) << advice.out;
   EXPECT_TRUE(nlohmann::json::parse(run("doctor run/profile.json --json").out).at("advice").is_array());
+  EXPECT_NE(content_of(folder_ / "run/report.html").find("<section class=\"profile\">"), std::string::npos);
 }
 
 TEST_F(Train, ProfilesFiveEarlyStepsUnlessTold) {

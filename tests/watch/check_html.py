@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 WITHOUT_END = {"meta", "input", "br", "img"}
 KNOWN = WITHOUT_END | set(
     "html head title style body div header h1 h2 p main dl dt dd small label figure figcaption b span svg path details "
-    "summary pre table tr td footer script".split())
+    "summary pre table tr td footer script section h3 ol li button small thead tbody th".split())
 REFERENCES = {"src", "href", "xlink:href", "action", "srcset", "data", "poster"}
 
 
