@@ -11,7 +11,8 @@ True
 True
 
 `print(prof.key_averages().table())` shows kernels by kind, shape, module and pass; `export_chrome_trace("trace.json")` writes what
-chrome://tracing and https://ui.perfetto.dev open. While a profile is recorded, compiled functions run kernel by kernel.
+chrome://tracing and https://ui.perfetto.dev open, `export_page("profile.html")` a page for a browser, and `advice()` says what to
+change; `tenon.profiler.doctor("trace.json")` does for a file. While a profile is recorded, compiled functions run kernel by kernel.
 """
 
 import contextlib
@@ -163,6 +164,23 @@ class profile:
         """Writes a time line for chrome://tracing and Perfetto."""
         with open(path, "w", encoding="utf-8") as file:
             file.write(self._recorded().chrome_trace())
+
+    def export_page(self, path, title=""):
+        """Writes one self-contained HTML page: advice, a time line, memory, modules as a flame graph, kernels as a table."""
+        self._recorded().save_page(os.fspath(path), title)
+
+    def advice(self):
+        """What to change, the most important first: objects with about, advice, figure and share."""
+        return [types.SimpleNamespace(**one) for one in self._recorded().advice()]
+
+    def memory(self):
+        """What devices hold, from every change on: device, at_us and bytes of weights, moments, gradients, kept_activations, scratch ..."""
+        return [types.SimpleNamespace(**one) for one in self._recorded().memory()]
+
+
+def doctor(path):
+    """The advice that a profile in a file, or in the folder of a run, leads to; as profile.advice() gives it."""
+    return [types.SimpleNamespace(**one) for one in _profiler.advice_of_file(os.fspath(path))]
 
 
 def tensorboard_trace_handler(dir_name, worker_name=None):

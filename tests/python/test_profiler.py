@@ -3,10 +3,11 @@
 import json
 import os
 import tempfile
+import time
 import unittest
 
 import tenon
-from tenon.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule, tensorboard_trace_handler
+from tenon.profiler import ProfilerAction, ProfilerActivity, doctor, profile, record_function, schedule, tensorboard_trace_handler
 
 
 def training_step():
@@ -89,6 +90,48 @@ class TestProfiler(unittest.TestCase):
             work()
             work()
         self.assertEqual([row.count for row in prof.key_averages() if row.key == "decorated"], [2])
+
+    def test_gives_advice_from_a_profile_and_from_its_file(self):
+        step = training_step()
+        step()
+        with profile() as prof:
+            for _ in range(3):
+                with record_function("data"):
+                    time.sleep(0.05)
+                step()
+        first = prof.advice()[0]
+        self.assertEqual(first.about, "data")
+        self.assertGreater(first.share, 0.5)
+        self.assertIn("nothing ran on cpu", first.figure)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "trace.json")
+            prof.export_chrome_trace(path)
+            self.assertEqual([one.advice for one in doctor(path)], [one.advice for one in prof.advice()])
+            with self.assertRaisesRegex(RuntimeError, "is no profile"):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("[]")
+                doctor(path)
+
+    def test_writes_a_page(self):
+        with profile() as prof:
+            training_step()()
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "page.html")
+            prof.export_page(path, "my step")
+            with open(path, encoding="utf-8") as file:
+                page = file.read()
+        self.assertIn("<h1>my step</h1>", page)
+        self.assertIn("What to change", page)
+
+    def test_shows_what_holds_memory(self):
+        net = tenon.nn.Linear(64, 64)
+        optimizer = tenon.optim.AdamW(net.parameters())
+        with profile() as prof:
+            net(tenon.rand(8, 64)).sum().backward()
+            optimizer.step()
+        last = [at for at in prof.memory() if at.device == "cpu"][-1]
+        self.assertGreaterEqual(last.weights, 4 * (64 * 64 + 64))
+        self.assertGreaterEqual(last.moments, 2 * 4 * (64 * 64 + 64))
 
     def test_says_that_nothing_was_recorded(self):
         with self.assertRaisesRegex(RuntimeError, "nothing was recorded"):
