@@ -4,10 +4,9 @@ of all functions.
 
     scripts/make_functions.py          writes the files that are not as the table says
     scripts/make_functions.py --check  names them, and functions that no test calls, and fails
-    scripts/make_functions.py --python FOLDER  writes the bindings of Python, functions_of_*.cpp, into a folder of a build
 
-Written are tensor/ops.h, tensor/methods.cpp, the methods in tensor/tensor.h, web/types/functions.d.ts, tests/tensor/function_table.inc and
-docs/functions.md.
+Written are tensor/ops.h, tensor/methods.cpp, the methods in tensor/tensor.h, python/src/generated, web/types/functions.d.ts,
+tests/tensor/function_table.inc and docs/functions.md.
 """
 
 import pathlib
@@ -401,18 +400,13 @@ def written(functions, creation, layers, linalg):
         "tenon/tensor/ops.h": ops_header(functions),
         "tenon/tensor/tensor.h": head + begin + first_line + "\n" + methods_declared(functions) + end + tail,
         "tenon/tensor/methods.cpp": methods_source(functions),
+        "python/src/generated/functions_of_tensors.cpp": bindings(functions),
+        "python/src/generated/functions_of_creation.cpp": call_bindings(creation, CREATION, "Functions and methods that make tensors.", "note_creation", "creation.h"),
+        "python/src/generated/functions_of_layers.cpp": call_bindings(layers, LAYERS, "Functions of nn.functional and nn.init.", "note_layers", "layer_arguments.h"),
+        "python/src/generated/functions_of_linalg.cpp": call_bindings(linalg, LINALG, "Functions of tenon.linalg.", "note_linalg", "linalg.h"),
         "web/types/functions.d.ts": typescript.declarations(NOTE.replace(TABLE, "the tables of functions"), functions, creation, layers, linalg),
         "tests/tensor/function_table.inc": test_table(functions),
         "docs/functions.md": docs(functions, creation, layers, linalg),
-    }
-
-
-def written_for_python(functions, creation, layers, linalg):
-    return {
-        "functions_of_tensors.cpp": bindings(functions),
-        "functions_of_creation.cpp": call_bindings(creation, CREATION, "Functions and methods that make tensors.", "note_creation", "creation.h"),
-        "functions_of_layers.cpp": call_bindings(layers, LAYERS, "Functions of nn.functional and nn.init.", "note_layers", "layer_arguments.h"),
-        "functions_of_linalg.cpp": call_bindings(linalg, LINALG, "Functions of tenon.linalg.", "note_linalg", "linalg.h"),
     }
 
 
@@ -425,13 +419,6 @@ def untested(functions):
 def main():
     functions, creation, layers, linalg = read_table(), read_calls(CREATION), read_calls(LAYERS), read_calls(LINALG)
     rows, stale = functions + creation + layers + linalg, []
-    if "--python" in sys.argv:
-        folder = pathlib.Path(sys.argv[sys.argv.index("--python") + 1])
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in written_for_python(functions, creation, layers, linalg).items():
-            if not (folder / name).exists() or (folder / name).read_text() != text:  # what is the same is not compiled again
-                (folder / name).write_text(text)
-        return 0
     for path, text in written(functions, creation, layers, linalg).items():
         file = ROOT / path
         if file.exists() and file.read_text() == text:
