@@ -442,11 +442,13 @@ class _Workers:
         self._alive = [True] * count
         self._given = self._taken = 0
         self._stop = threading.Event()
-        self._threads = [threading.Thread(target=_worked, daemon=True, name=f"tenon-loader-{i}",
-                                          args=(work_of, i, self._to[i], self._from[i], self._stop)) for i in range(count)]
+        self._threads = []
         _open.add(self)
-        for thread in self._threads:
+        for i in range(count):
+            thread = threading.Thread(target=_worked, daemon=True, name=f"tenon-loader-{i}",
+                                      args=(work_of, i, self._to[i], self._from[i], self._stop))
             thread.start()
+            self._threads.append(thread)  # one that could not start is not waited for
         for _ in range(ahead * count):
             self._give()
 

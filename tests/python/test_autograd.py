@@ -210,6 +210,30 @@ class WritesInPlace(unittest.TestCase):
             (gradient,) = tenon.autograd.grad((view * 3).sum() + (y * y).sum(), view)
             self.assertEqual(gradient.tolist(), [3, 3])
 
+    def test_hooks_on_values_stay_where_the_values_are_written(self):
+        functions = [lambda x: x.max(1)[0], lambda x: x.min(0).values, lambda x: x.topk(2)[0], lambda x: x.median(1)[0],
+                     lambda x: x.kthvalue(2)[0], lambda x: x.mode(1)[0], lambda x: x.quantile(0.5, dim=1), lambda x: x.rot90(),
+                     lambda x: tenon.kron(x, tenon.ones(2, 2)), lambda x: tenon.diag_embed(x)]
+        for function in functions:
+            x = tenon.tensor([[3., 1., 2.], [4., 6., 5.]], requires_grad=True)
+            values = function(x)
+            values.register_hook(lambda g: g * 2)
+            values.add_(1)
+            values.sum().backward()
+            twice, x.grad = x.grad, None
+            function(x).sum().backward()
+            self.assertEqual(twice.tolist(), (x.grad * 2).tolist())
+
+    def test_a_hook_on_a_quotient_is_none_of_its_derivative(self):
+        x = tenon.tensor([0.5, 2.0], requires_grad=True)
+        y = x / (x * x + 1)
+        y.register_hook(lambda g: g * 2)
+        gradient, = tenon.autograd.grad(y.sum(), x, create_graph=True)
+        gradient.sum().backward()
+        slopes = [2 * (2 * v**3 - 6 * v) / (v**2 + 1)**3 for v in (0.5, 2.0)]  # twice the second derivative of x / (x^2 + 1)
+        for got, expected in zip(x.grad.tolist(), slopes):
+            self.assertAlmostEqual(got, expected, 5)
+
     def test_hooks_see_uses_from_before(self):
         used = (self.y * 5).sum()
         self.y.register_hook(lambda g: g * 10)
