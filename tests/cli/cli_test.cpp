@@ -108,7 +108,7 @@ TEST_F(Cli, DoctorRefusesWhatIsNoProfileInOneLine) {
       refusal("doctor other.json"),
       "1 tenon: [profile] other.json: is a trace, but none of Tenon's: it has no \"tenon\"; tenon train --profile "
       "writes one");
-  EXPECT_EQ(refusal("doctor cut.json"), "1 tenon: [profile] cut.json: is not valid JSON");
+  EXPECT_EQ(refusal("doctor cut.json"), "1 tenon: [profile] cut.json: is not valid JSON (at byte 25 of it)");
 }
 
 TEST_F(Cli, WithoutACommandTheyAreListed) {
