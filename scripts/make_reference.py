@@ -55,7 +55,7 @@ AREAS = [
     ("sequences", "Layers of sequences", "Attention, transformers and recurrent layers.",
      ["nn/attention.h", "nn/rotary.h", "nn/kv_cache.h", "nn/transformer.h", "nn/recurrent.h", "nn/cells.h"]),
     ("losses", "Losses", "Losses as functions and as modules.",
-     ["nn/losses.h", "nn/ctc_loss.h", "nn/linear_cross_entropy.h", "nn/loss_modules.h"]),
+     ["nn/losses.h", "nn/ctc_loss.h", "nn/linear_cross_entropy.h", "nn/adaptive_softmax.h", "nn/loss_modules.h"]),
     ("optim", "Optimizers", "Update rules, schedules of the learning rate, lower precision.",
      ["optim/optimizers.h", "optim/optimizer.h", "optim/schedule.h", "optim/grad_scaler.h", "tensor/autocast.h"]),
     ("data", "Data", "Samples, datasets, loaders, readers of files, transforms, corpora of tokens.",

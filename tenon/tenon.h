@@ -51,6 +51,7 @@
 #include "tenon/models/text_writer.h"
 #include "tenon/models/vit.h"
 #include "tenon/nn/activations.h"
+#include "tenon/nn/adaptive_softmax.h"
 #include "tenon/nn/attention.h"
 #include "tenon/nn/cells.h"
 #include "tenon/nn/containers.h"

@@ -22,6 +22,11 @@ const std::map<std::string, Make>& layers_of_cpp() {
       {"Linear(3, 2)", maker<nn::Linear>(3, 2)},
       {"Linear(3, 2, bias=False)", maker<nn::Linear>(3, 2, false)},
       {"Embedding(5, 3, padding_idx=1)", maker<nn::Embedding>(5, 3, std::optional<int64_t>(1))},
+      {"AdaptiveLogSoftmaxWithLoss(8, 10, [3, 6], div_value=2.0, head_bias=True)",
+       [] {
+         return std::make_shared<nn::AdaptiveLogSoftmaxWithLoss>(
+             8, 10, Dims{3, 6}, nn::AdaptiveSoftmaxOptions{.div_value = 2, .head_bias = true});
+       }},
       {"LayerNorm((2, 3))", maker<nn::LayerNorm>(Dims{2, 3})},
       {"LayerNorm(3, bias=False)", maker<nn::LayerNorm>(3, 1e-5, true, false)},
       {"RMSNorm(3)", maker<nn::RMSNorm>(3)},

@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 MODULES = ["tenon", "tenon.autograd", "tenon.files", "tenon.nn", "tenon.nn.module", "tenon.optim",
            "tenon.optim.lr_scheduler", "tenon.optim.grad_scaler", "tenon.limits", "tenon.random", "tenon.backends", "tenon.nn.modules", "tenon.cuda", "tenon.loaders",
-           "tenon.nn.container", "tenon.nn.embedding", "tenon.nn.linear", "tenon.nn.hooks", "tenon.func", "tenon.distributions", "tenon.fft", "tenon.linalg", "tenon.nn.init", "tenon.nn.utils.rnn", "tenon.utils.checkpoint"]
+           "tenon.nn.adaptive_softmax", "tenon.nn.container", "tenon.nn.embedding", "tenon.nn.linear", "tenon.nn.hooks", "tenon.func", "tenon.distributions", "tenon.fft", "tenon.linalg", "tenon.nn.init", "tenon.nn.utils.rnn", "tenon.utils.checkpoint"]
 
 
 class Docstrings(unittest.TestCase):

@@ -216,6 +216,37 @@ class Layers(Checked):
         self.refuses(ValueError, nn.EmbeddingBag, 4, 3, max_norm=1.0)
         self.refuses(ValueError, F.embedding_bag, tenon.tensor([[0]]), tenon.ones(2, 2), mode="median")
 
+    def test_adaptive_softmax(self):
+        layer = nn.AdaptiveLogSoftmaxWithLoss(8, 10, [3, 6], div_value=2.0, head_bias=True)
+        self.assertEqual(list(layer.state_dict()),
+                         ["head.weight", "head.bias", "tail.0.0.weight", "tail.0.1.weight", "tail.1.0.weight", "tail.1.1.weight"])
+        with tenon.no_grad():
+            for k, parameter in enumerate(layer.parameters()):
+                numbers = (tenon.arange(parameter.numel()) * 7 + 3 * k) % 11 - 5
+                parameter.copy_(numbers.float().reshape(parameter.shape) * 0.125)
+        x = ((tenon.arange(32) * 5 % 13 - 6).float() * 0.25).reshape(4, 8)
+        made = layer(x, tenon.tensor([0, 9, 4, 3]))  # PyTorch's numbers
+        self.assertClose(made.output, [-4.04662418, -2.73921466, -2.97560787, -4.97971106])
+        self.assertAlmostEqual(made.loss.item(), 3.68528938, 5)
+        made.loss.backward()
+        squares = [parameter.grad.square().sum().item() for parameter in layer.parameters()]
+        self.assertClose(tenon.tensor(squares), [1.94594455, 0.313511252, 0.666862905, 1.36808157, 0.262905449, 0.257985651])
+        self.assertClose(layer.log_prob(x)[1], [-2.93896389, -1.15771389, -1.43896389, -2.85373735, -3.1779561, -3.58811235, -4.2157774,
+                                                -3.07905841, -1.94233966, -2.73921466])
+        self.assertHolds(layer.predict(x), [2, 1, 1, 1])
+        output, loss = layer(x[1], tenon.tensor(9))
+        self.assertEqual((output.shape, loss.shape), ((), ()))
+        self.assertAlmostEqual(output.item(), -2.73921466, 5)
+
+    def test_adaptive_softmax_refuses_what_does_not_fit(self):
+        layer = nn.AdaptiveLogSoftmaxWithLoss(8, 10, [3, 6], div_value=2.0)
+        self.refuses(tenon.Error, lambda: layer(tenon.ones(2, 8), tenon.tensor([0, 10])).output.tolist())
+        self.refuses(tenon.Error, lambda: layer(tenon.ones(2, 8), tenon.tensor([0, -1])).output.tolist())
+        self.refuses(tenon.Error, layer, tenon.ones(2, 8), tenon.tensor([0, 1, 2]))
+        for cutoffs in ([], [6, 3], [3, 10], [0, 3], [3, 3], [2.5]):
+            self.refuses(ValueError, nn.AdaptiveLogSoftmaxWithLoss, 8, 10, cutoffs)
+        self.refuses(ValueError, nn.AdaptiveLogSoftmaxWithLoss, 8, 10, [3, 6])  # no feature is left for the last cluster
+
     def test_bilinear(self):
         layer = nn.Bilinear(3, 4, 5)
         self.assertEqual(list(layer.state_dict()), ["weight", "bias"])
