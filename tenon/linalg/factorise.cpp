@@ -212,8 +212,9 @@ std::vector<Tensor> least_squares(const char* op, const Tensor& A, const Tensor&
     for (int64_t column = 0; column < right; ++column)
       std::copy_n(wanted.at(i) + column * m, m, b.data() + column * longer);
     int rank = 0;
-    const int info = lapack::gelsd(static_cast<int>(m), static_cast<int>(n), static_cast<int>(right), given.at(i),
-                                   b.data(), results.at(1, i), static_cast<T>(rcond), &rank);
+    const int info =
+        lapack::gelsd(static_cast<int>(m), static_cast<int>(n), static_cast<int>(right), given.at(i), b.data(),
+                      results.at(1, i), static_cast<T>(std::min(rcond, 2.0)), &rank);  // from 1 on no value counts
     for (int64_t column = 0; column < right; ++column)
       std::copy_n(b.data() + column * longer, n, results.at(0, i) + column * n);
     return info;
@@ -303,6 +304,7 @@ LeastSquares lstsq(const Tensor& A, const Tensor& B, std::optional<double> rcond
   require_host(kName, A);
   require_host(kName, columns);
   const double limit = rcond.value_or(default_tolerance(A));
+  if (std::isnan(limit)) base::fail(kName, "rcond is a number, not nan");  // LAPACK would end the process
   const SavingFunction function{
       kName,
       [=](FunctionContext& context, std::span<const Tensor> in) {

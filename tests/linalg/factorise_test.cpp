@@ -180,6 +180,13 @@ TEST(LeastSquares, FindsTheSmallestOfSeveral) {
   EXPECT_EQ(found.residuals.numel(), 0);
 }
 
+TEST(LeastSquares, TakesAnyNumberAsBound) {
+  const Tensor A = ones({2, 2}), B = ones({2, 1});
+  EXPECT_EQ(text_of([&] { linalg::lstsq(A, B, std::numeric_limits<double>::quiet_NaN()); }),
+            "[linalg.lstsq] rcond is a number, not nan");
+  EXPECT_EQ(linalg::lstsq(A, B, std::numeric_limits<double>::infinity()).rank.item<int64_t>(), 0);
+}
+
 TEST(LeastSquares, HasGradientsOfBothArguments) {
   for (const Dims& shape : {Dims{4, 2}, Dims{2, 4}, Dims{3, 3}}) {
     const std::vector<Tensor> inputs{drawn(shape).requires_grad_(), drawn({shape[0], 2}, 9).requires_grad_()};
