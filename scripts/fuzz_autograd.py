@@ -146,10 +146,12 @@ class Writer:
         y = self.like(shape)
         choices = [f"{x} * {y}", f"{x} + {y}", f"{x} - {y}", f"{y} * {x}", f"{x}.sin()", f"{x}.tanh()", f"{x}.sigmoid()", f"{x} * {x}",
                    f"{x}.clone()", f"{x}.sum()", f"{x}.relu()", f"t.where({x} > 0, {x}, {y})", f"{x}.square()", f"{x}.cos()",
-                   f"{x} * 2.0", f"{x}.mean()", f"-{x}", f"{x}[{x} > 0].sum()", f"{x}.masked_fill({x} < 0, 0.5)"]
+                   f"{x} * 2.0", f"{x}.mean()", f"{x} / ({x}.abs() + 1)", f"-{x}", f"{x}[{x} > 0].sum()", f"{x}.masked_fill({x} < 0, 0.5)"]
         if shape:
             dim = r.randrange(len(shape))
             choices += [f"{x}.sum({dim})", f"t.cat([{x}, {x}], {dim})", f"t.stack([{x}, {x} * 2])[1]", f"{x}.cumsum({dim})"]
+            if shape[dim] > 0:  # values of functions that give places, too
+                choices += [f"{x}.max({dim})[0]", f"{x}.min({dim}, keepdim=True).values", f"{x}.topk(1, {dim})[0]", f"{x}.quantile(0.5, {dim})"]
         if len(shape) == 2:
             choices += [f"{x} @ {x}.t()", f"{x}.t().clone()"]
         return r.choice(choices)
