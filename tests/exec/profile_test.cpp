@@ -404,7 +404,7 @@ TEST(Profile, AnAllocationIsSeenWithItsBytes) {
   Profile profile;
   uint64_t held = 0;
   {
-    const Tensor large = rand({1 << 20}).eval();
+    const Tensor large = rand({1 << 20}, Options(Device("cpu"))).eval();
     synchronize();
     held = most(profile, &ProfileMemory::values).values;
   }
