@@ -151,7 +151,7 @@ class Writer:
             dim = r.randrange(len(shape))
             choices += [f"{x}.sum({dim})", f"t.cat([{x}, {x}], {dim})", f"t.stack([{x}, {x} * 2])[1]", f"{x}.cumsum({dim})"]
             if shape[dim] > 0:  # values of functions that give places, too
-                choices += [f"{x}.max({dim})[0]", f"{x}.min({dim}, keepdim=True).values", f"{x}.topk(1, {dim})[0]", f"{x}.quantile(0.5, {dim})"]
+                choices += [f"{x}.max({dim})[0]", f"{x}.min({dim}, keepdim=True).values", f"{x}.topk(1, {dim})[0]"]
         if len(shape) == 2:
             choices += [f"{x} @ {x}.t()", f"{x}.t().clone()"]
         return r.choice(choices)
