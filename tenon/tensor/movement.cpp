@@ -592,7 +592,7 @@ Tensor tile(const Tensor& x, const Dims& dims) {
 Tensor roll(const Tensor& x, int64_t shift, int64_t dim) {
   const size_t axis = record::axis("roll", dim, x.shape().size());
   const int64_t size = x.shape()[axis];
-  if (size == 0) return x;
+  if (size == 0) return x.clone();
   const int64_t by = ((shift % size) + size) % size;
   if (by == 0) return x.clone();
   return cat({x.narrow(dim, size - by, by), x.narrow(dim, 0, size - by)}, dim);

@@ -215,6 +215,9 @@ TEST_P(Shapes, AnEmptyAxisGivesAsManyChunksAsAskedFor) {
 
 TEST_P(Shapes, RollTurnsAround) {
   EXPECT_TRUE(is_exactly(roll(counting({5}), 2, 0), {3, 4, 0, 1, 2}));
+  const Tensor none = zeros({0});
+  EXPECT_TRUE(roll(none, 1, 0).requires_grad_().requires_grad());
+  EXPECT_FALSE(none.requires_grad());  // what is empty is a tensor of its own, too
   EXPECT_TRUE(is_exactly(roll(counting({5}), -1, 0), {1, 2, 3, 4, 0}));
   EXPECT_TRUE(is_exactly(roll(counting({5}), 7, 0), {3, 4, 0, 1, 2}));
   EXPECT_TRUE(is_exactly(roll(counting({5}), 5, 0), {0, 1, 2, 3, 4}));
